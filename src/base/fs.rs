@@ -1,0 +1,267 @@
+//! All file operations: the only module that names `std::fs`. Every error says what was tried on which path;
+//! everything that appears under its final name appears by rename, complete.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+pub use memmap2::Mmap;
+
+/// A file operation that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {doing} {}", path.display())]
+pub struct FsError {
+    /// The verb: `open`, `write`, `rename` …
+    pub doing: &'static str,
+    /// The path it was tried on.
+    pub path: PathBuf,
+    /// What the system said.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Result of a file operation.
+pub type FsResult<T> = Result<T, FsError>;
+
+/// Names the operation and path of an `io::Error`.
+pub trait At<T> {
+    /// Says that `doing` was tried on `path`.
+    fn at(self, doing: &'static str, path: &Path) -> FsResult<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, doing: &'static str, path: &Path) -> FsResult<T> {
+        self.map_err(|source| FsError {
+            doing,
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+impl At<()> for rustix::io::Result<()> {
+    fn at(self, doing: &'static str, path: &Path) -> FsResult<()> {
+        self.map_err(io::Error::from).at(doing, path)
+    }
+}
+
+impl FsError {
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self.source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(format!(
+                "free some space on the file system of {}, or choose another place",
+                self.path.display()
+            )),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(format!(
+                "check the rights on {}, or choose another place",
+                self.path.display()
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// Opens a file for reading.
+pub fn open(path: &Path) -> FsResult<File> {
+    File::open(path).at("open", path)
+}
+
+/// Opens a file for reading and writing, making it if needed, never cutting it.
+pub fn open_rw(path: &Path) -> FsResult<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .at("open", path)
+}
+
+/// Reads a whole file of at most `limit` bytes.
+pub fn read(path: &Path, limit: u64) -> FsResult<Vec<u8>> {
+    let file = open(path)?;
+    let mut bytes = Vec::new();
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .at("read", path)?;
+    if bytes.len() as u64 > limit {
+        let text = format!("larger than {limit} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text)).at("read", path);
+    }
+    Ok(bytes)
+}
+
+/// Reads a whole file, if it exists.
+pub fn read_if_exists(path: &Path, limit: u64) -> FsResult<Option<Vec<u8>>> {
+    match read(path, limit) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Maps a file into memory for reading. The caller must own the file: nobody may cut it while it is mapped
+/// (cached blobs and unlinked temporary files are only ever replaced by rename).
+pub fn map(file: &File, path: &Path) -> FsResult<Mmap> {
+    // SAFETY: by this module's rule, files are changed by rename only, so a mapped file is never cut.
+    #[expect(unsafe_code, reason = "memory-mapping is unsafe by nature; see above")]
+    unsafe { Mmap::map(file) }.at("map", path)
+}
+
+/// Makes a folder and its parents.
+pub fn create_dir_all(path: &Path) -> FsResult<()> {
+    fs::create_dir_all(path).at("make folder", path)
+}
+
+/// Removes a file; a missing one is fine.
+pub fn remove_file(path: &Path) -> FsResult<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e).at("remove", path),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a folder with all that is in it; a missing one is fine.
+pub fn remove_dir_all(path: &Path) -> FsResult<()> {
+    match fs::remove_dir_all(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e).at("remove folder", path),
+        _ => Ok(()),
+    }
+}
+
+/// Renames, replacing what stands there.
+pub fn rename(from: &Path, to: &Path) -> FsResult<()> {
+    fs::rename(from, to).at("rename to", to)
+}
+
+/// What stands at `path` (links followed), if anything does.
+pub fn metadata(path: &Path) -> FsResult<Option<fs::Metadata>> {
+    optional(fs::metadata(path), path)
+}
+
+/// What stands at `path` (links not followed), if anything does.
+pub fn symlink_metadata(path: &Path) -> FsResult<Option<fs::Metadata>> {
+    optional(fs::symlink_metadata(path), path)
+}
+
+fn optional(result: io::Result<fs::Metadata>, path: &Path) -> FsResult<Option<fs::Metadata>> {
+    match result {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(e)
+            if matches!(
+                e.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(e) => Err(e).at("look at", path),
+    }
+}
+
+/// The names in a folder, sorted bytewise.
+pub fn list(path: &Path) -> FsResult<Vec<PathBuf>> {
+    let mut out = Vec::new();
+    for entry in fs::read_dir(path).at("list", path)? {
+        out.push(entry.at("list", path)?.path());
+    }
+    out.sort();
+    Ok(out)
+}
+
+/// Where a symbolic link points.
+pub fn read_link(path: &Path) -> FsResult<PathBuf> {
+    fs::read_link(path).at("read link", path)
+}
+
+/// A file being written beside its final name: invisible until `keep`, gone if dropped before.
+#[derive(Debug)]
+pub struct Draft {
+    file: tempfile::NamedTempFile,
+    to: PathBuf,
+}
+
+impl Draft {
+    /// Begins a draft of `to`, in the same folder (which is made if needed).
+    pub fn new(to: &Path) -> FsResult<Self> {
+        let dir = parent(to);
+        create_dir_all(dir)?;
+        let file = tempfile::Builder::new()
+            .prefix(".draft-")
+            .tempfile_in(dir)
+            .at("write in", dir)?;
+        Ok(Self {
+            file,
+            to: to.to_owned(),
+        })
+    }
+
+    /// The open file.
+    pub fn file(&mut self) -> &mut File {
+        self.file.as_file_mut()
+    }
+
+    /// The final path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.to
+    }
+
+    /// Gives it its final name with mode 0644 (less the umask), after the bytes are on the disk when `durable`.
+    pub fn keep(self, durable: bool) -> FsResult<()> {
+        let Self { file, to } = self;
+        if durable {
+            file.as_file().sync_all().at("sync", &to)?;
+        }
+        set_shared_mode(file.as_file(), &to)?;
+        file.persist(&to).map_err(|e| e.error).at("write", &to)?;
+        if durable {
+            sync_dir(parent(&to))?;
+        }
+        Ok(())
+    }
+}
+
+/// Temporary files are born 0600; what others may read gets 0644 less the umask.
+fn set_shared_mode(file: &File, path: &Path) -> FsResult<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mask = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(mask);
+    let mode = 0o644 & !mask.bits();
+    file.set_permissions(fs::Permissions::from_mode(mode))
+        .at("set mode of", path)
+}
+
+/// Writes a whole file at once, by rename.
+pub fn write(path: &Path, bytes: &[u8]) -> FsResult<()> {
+    let mut draft = Draft::new(path)?;
+    draft.file().write_all(bytes).at("write", path)?;
+    draft.keep(false)
+}
+
+/// Makes the names in a folder durable.
+pub fn sync_dir(path: &Path) -> FsResult<()> {
+    open(path)?.sync_all().at("sync", path)
+}
+
+/// The folder a path stands in (`.` for a bare name).
+pub fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    }
+}
+
+/// A file without a name in `dir`, gone when closed.
+pub fn unnamed(dir: &Path) -> FsResult<File> {
+    tempfile::tempfile_in(dir).at("write in", dir)
+}
+
+/// A named folder in `dir`, removed when dropped.
+pub fn temp_dir_in(dir: &Path) -> FsResult<tempfile::TempDir> {
+    create_dir_all(dir)?;
+    tempfile::Builder::new()
+        .prefix(".draft-")
+        .tempdir_in(dir)
+        .at("make folder in", dir)
+}

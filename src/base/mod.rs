@@ -1,0 +1,10 @@
+//! The ground floor: targets, digests, findings, and the only doors to the file system, archives, compression and the network.
+
+pub mod archive;
+pub mod digest;
+pub mod finding;
+pub mod fs;
+pub mod http;
+pub mod progress;
+pub mod segments;
+pub mod target;

@@ -1,0 +1,14 @@
+//! Bytes in, types out: no paths on disk, no network.
+
+pub mod bundle;
+pub mod component;
+pub mod distribution;
+pub mod elf;
+pub mod manifest;
+pub mod metadata;
+pub mod record;
+pub mod segment_table;
+pub mod simple_index;
+pub mod tags;
+pub mod tar_entry;
+pub mod wheel;

@@ -1,0 +1,1 @@
+//! The target machine: facts, select, doctor, store, install, verify. Never imports `build`.
