@@ -1,1 +1,151 @@
-//! Command line types and help only.
+//! Command line types and help only: what can be asked, never how it is done.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::base::target::Target;
+
+/// Turns a Python + CUDA research stack into one file that runs anywhere.
+#[derive(Debug, Parser)]
+#[command(name = "bundler", version, about, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Flags of every command.
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// Flags of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Form of the result on standard output.
+    #[arg(long, global = true, value_enum, default_value_t = OutputFormat::Text)]
+    pub output_format: OutputFormat,
+    /// Say less; twice: only errors.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub quiet: u8,
+    /// Say more.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// Show no progress bars.
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+    /// Folder of the cache [default: $XDG_CACHE_HOME/pointcept-bundler].
+    #[arg(long, global = true, env = "POINTCEPT_BUNDLER_CACHE_DIR", value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// Open no socket: use the cache and local files only.
+    #[arg(long, global = true, env = "POINTCEPT_BUNDLER_OFFLINE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub offline: bool,
+}
+
+/// Form of the result on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people.
+    Text,
+    /// For programs; has `"schema_version": 1`.
+    Json,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How Python bytecode is shipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BytecodeArg {
+    /// None for distributions and source.
+    None,
+    /// Compiled, never checked against the source (PEP 552).
+    UncheckedHash,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a bundle for a target, such as arm64-cu130.
+    Make(MakeArgs),
+    /// Write a shell's completion script to standard output.
+    #[command(alias = "generate-shell-completion")]
+    Completions(CompletionsArgs),
+}
+
+/// Which recipe, and where its indexes are.
+#[derive(Debug, Clone, Args)]
+pub struct RecipeArgs {
+    /// Recipe: a NAME (./recipes/NAME.toml, else the one built in) or a file.
+    #[arg(long, default_value = "pointcept", value_name = "NAME|FILE")]
+    pub recipe: String,
+    /// Another address for an index, interpreter source or wheelhouse of the recipe; may be repeated.
+    #[arg(long, value_name = "ALIAS=URL")]
+    pub index: Vec<String>,
+    /// The address of the default index.
+    #[arg(long, value_name = "URL")]
+    pub default_index: Option<String>,
+    /// Hosts whose certificate is not checked, and that may be asked without TLS; may be repeated.
+    #[arg(long, value_name = "HOST")]
+    pub allow_insecure_host: Vec<String>,
+}
+
+/// `bundler make`
+#[derive(Debug, Args)]
+pub struct MakeArgs {
+    /// Architecture and accelerator, such as amd64-cu130 or arm64-cu130.
+    pub target: Target,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    /// Source instead of the recipe's: a folder, or a git URL with `@REVISION`.
+    #[arg(long, value_name = "PATH|URL")]
+    pub source: Option<String>,
+    /// Folder the bundle is written to.
+    #[arg(short, long, default_value = ".", value_name = "DIR")]
+    pub out_dir: PathBuf,
+    /// Version written into the bundle instead of the recipe's.
+    #[arg(long, value_name = "V")]
+    pub bundle_version: Option<String>,
+    /// Compression level, 1 to 19.
+    #[arg(long, value_parser = clap::value_parser!(i32).range(1..=19), value_name = "N")]
+    pub level: Option<i32>,
+    /// How Python bytecode is shipped.
+    #[arg(long, value_enum)]
+    pub bytecode: Option<BytecodeArg>,
+    /// Interpreter source to use, such as pbs or maven, instead of the first that can be reached.
+    #[arg(long, value_name = "NAME")]
+    pub interpreter: Option<String>,
+    /// Threads to use [default: all processors].
+    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..=1024), value_name = "N")]
+    pub jobs: Option<u16>,
+    /// Fail when the lock is missing or stale instead of writing it.
+    #[arg(long)]
+    pub locked: bool,
+    /// Folder of artifacts made by `bundler fetch --mirror`, looked in before any index.
+    #[arg(long, value_name = "DIR")]
+    pub mirror: Option<PathBuf>,
+    /// Print the plan with download and output sizes; make nothing.
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// The uv program, for resolving where no lock is [default: $UV, else PATH].
+    #[arg(long, env = "UV", value_name = "PROGRAM")]
+    pub uv: Option<PathBuf>,
+}
+
+/// `bundler completions`
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    pub shell: clap_complete::Shell,
+}

@@ -1,1 +1,24 @@
-fn main() {}
+//! Edge of the process: parse, dispatch, print the error chain, exit code.
+
+use std::process::ExitCode;
+
+use bundler::cli::Cli;
+use bundler::commands::{self, Outcome, report};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        eprintln!("error: a fault in bundler itself, at {place}\nhint: please report it with the command you gave");
+    }));
+    let cli = Cli::parse();
+    match commands::run(&cli) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::from(1),
+        Err(failure) => {
+            let color = report::stderr_has_color(cli.global.color);
+            eprint!("{}", report::failure_text(&failure, color));
+            ExitCode::from(2)
+        }
+    }
+}

@@ -182,15 +182,40 @@ pub struct Draft {
     to: PathBuf,
 }
 
+/// Prefix of the names of drafts. A draft that nobody holds locked belongs to a process that is gone.
+const DRAFT: &str = ".bundler-draft-";
+
+/// Removes the drafts that killed processes left in a folder; those of running ones are locked and stay.
+pub fn sweep_drafts(dir: &Path) -> FsResult<()> {
+    for path in list(dir)? {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+        if !name.is_some_and(|n| n.starts_with(DRAFT)) {
+            continue;
+        }
+        // Gone in between, or another user's: not ours to judge.
+        let Ok(file) = File::open(&path) else { continue };
+        if file.try_lock().is_err() {
+            continue;
+        }
+        if file.metadata().at("look at", &path)?.is_dir() {
+            remove_dir_all(&path)?;
+        } else {
+            remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
 impl Draft {
     /// Begins a draft of `to`, in the same folder (which is made if needed).
     pub fn new(to: &Path) -> FsResult<Self> {
         let dir = parent(to);
         create_dir_all(dir)?;
         let file = tempfile::Builder::new()
-            .prefix(".draft-")
+            .prefix(DRAFT)
             .tempfile_in(dir)
             .at("write in", dir)?;
+        file.as_file().lock().at("lock", file.path())?;
         Ok(Self {
             file,
             to: to.to_owned(),
@@ -225,11 +250,19 @@ impl Draft {
 /// Temporary files are born 0600; what others may read gets 0644 less the umask.
 fn set_shared_mode(file: &File, path: &Path) -> FsResult<()> {
     use std::os::unix::fs::PermissionsExt;
-    let mask = rustix::process::umask(rustix::fs::Mode::empty());
-    rustix::process::umask(mask);
-    let mode = 0o644 & !mask.bits();
+    let mode = 0o644 & !current_umask();
     file.set_permissions(fs::Permissions::from_mode(mode))
         .at("set mode of", path)
+}
+
+/// The umask as the kernel shows it, without changing it (setting it to read it would be a race between threads).
+fn current_umask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))
+        .and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok())
+        .unwrap_or(0o022)
 }
 
 /// Writes a whole file at once, by rename.
@@ -257,11 +290,89 @@ pub fn unnamed(dir: &Path) -> FsResult<File> {
     tempfile::tempfile_in(dir).at("write in", dir)
 }
 
-/// A named folder in `dir`, removed when dropped.
-pub fn temp_dir_in(dir: &Path) -> FsResult<tempfile::TempDir> {
-    create_dir_all(dir)?;
-    tempfile::Builder::new()
-        .prefix(".draft-")
-        .tempdir_in(dir)
-        .at("make folder in", dir)
+/// A folder being filled, removed when dropped unless kept; locked, so that `sweep_drafts` knows it is in use.
+#[derive(Debug)]
+pub struct DraftDir {
+    dir: tempfile::TempDir,
+    _lock: File,
+}
+
+impl DraftDir {
+    /// Makes an empty one in `parent`, which is made if needed.
+    pub fn new(parent: &Path) -> FsResult<Self> {
+        create_dir_all(parent)?;
+        let dir = tempfile::Builder::new()
+            .prefix(DRAFT)
+            .tempdir_in(parent)
+            .at("make folder in", parent)?;
+        let lock = open(dir.path())?;
+        lock.lock().at("lock", dir.path())?;
+        Ok(Self { dir, _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Gives it its final name. If a folder with content already stands there, that one stays and this one goes:
+    /// `false`.
+    pub fn keep(self, to: &Path) -> FsResult<bool> {
+        use std::os::unix::fs::PermissionsExt;
+        let mask = current_umask();
+        let mode = fs::Permissions::from_mode(0o755 & !mask);
+        fs::set_permissions(self.dir.path(), mode).at("set mode of", self.dir.path())?;
+        match fs::rename(self.dir.path(), to) {
+            Ok(()) => {
+                let _ = self.dir.keep();
+                Ok(true)
+            }
+            Err(e) if matches!(e.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists) => Ok(false),
+            Err(e) => Err(e).at("rename to", to),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_is_invisible_until_kept_and_swept_when_orphaned() {
+        let dir = tempfile::tempdir().unwrap();
+        let to = dir.path().join("x");
+        let mut draft = Draft::new(&to).unwrap();
+        draft.file().write_all(b"new").unwrap();
+        assert!(!to.exists());
+        sweep_drafts(dir.path()).unwrap();
+        draft.keep(true).unwrap();
+        assert_eq!(read(&to, 10).unwrap(), b"new");
+
+        fs::write(dir.path().join(format!("{DRAFT}dead")), b"half").unwrap();
+        fs::create_dir(dir.path().join(format!("{DRAFT}deadfolder"))).unwrap();
+        sweep_drafts(dir.path()).unwrap();
+        assert_eq!(list(dir.path()).unwrap(), [to]);
+    }
+
+    #[test]
+    fn the_first_of_two_folders_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let to = dir.path().join("x");
+        for (name, first) in [("a", true), ("b", false)] {
+            let draft = DraftDir::new(dir.path()).unwrap();
+            fs::write(draft.path().join(name), b"").unwrap();
+            assert_eq!(draft.keep(&to).unwrap(), first);
+        }
+        assert_eq!(list(&to).unwrap(), [to.join("a")]);
+        assert_eq!(list(dir.path()).unwrap(), [to]);
+    }
+
+    #[test]
+    fn refuses_a_file_over_the_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        write(&path, b"12345").unwrap();
+        assert_eq!(read(&path, 5).unwrap(), b"12345");
+        assert_eq!(read(&path, 4).unwrap_err().source.kind(), io::ErrorKind::FileTooLarge);
+    }
 }

@@ -1,1 +1,46 @@
-//! One file per subcommand; the only place that prints.
+//! One file per subcommand; the only place that prints. A command takes its arguments, runs stages, and answers
+//! with an [`Outcome`]; whatever went wrong is an error with causes, printed once by `main`.
+
+pub mod completions;
+pub mod report;
+pub mod terminal;
+
+use crate::cli::{Cli, Command};
+
+/// How a command ended when nothing went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done, or the answer is yes: exit code 0.
+    Done,
+    /// The work was done and the answer is no: exit code 1.
+    No,
+}
+
+/// An error with, where one is known, a command or step that helps.
+#[derive(Debug)]
+pub struct Failure {
+    /// What went wrong, with its causes.
+    pub error: anyhow::Error,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        let hint = report::hint_of(&error);
+        Self { error, hint }
+    }
+}
+
+/// Result of a command.
+pub type Answer = Result<Outcome, Failure>;
+
+/// Runs the command that was asked for.
+pub fn run(cli: &Cli) -> Answer {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Make(_args) => Err(anyhow::anyhow!("not wired yet").into()),
+        Command::Completions(args) => completions::run(args, global),
+    }
+}

@@ -1,0 +1,136 @@
+//! How errors, notes and results look. Text from outside (paths, members, servers) never reaches the terminal raw.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use super::Failure;
+use crate::base::finding::{Finding, Severity};
+use crate::base::fs::FsError;
+use crate::cli::{Color, Global, OutputFormat};
+
+/// Control characters made visible: `\u{1b}[2J` cannot clear a terminal. Line feeds stay.
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' || !(c.is_control() || is_bidi_control(c)) {
+            out.push(c);
+        } else {
+            let _ = write!(out, "{}", c.escape_unicode());
+        }
+    }
+    out
+}
+
+fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether standard error gets colour.
+pub fn stderr_has_color(color: Color) -> bool {
+    use std::io::IsTerminal;
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => {
+            std::io::stderr().is_terminal()
+                && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+                && std::env::var_os("TERM").is_none_or(|v| v != "dumb")
+        }
+    }
+}
+
+/// The error chain and hint as printed: `error: …`, `  caused by: …`, `hint: …`.
+pub fn failure_text(failure: &Failure, color: bool) -> String {
+    let paint = |code: &str, text: &str| {
+        if color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    };
+    let mut causes = failure.error.chain().map(|e| printable(&e.to_string()));
+    let mut out = format!("{}: {}\n", paint("1;31", "error"), causes.next().unwrap_or_default());
+    let mut last = String::new();
+    for cause in causes {
+        if cause != last {
+            let _ = writeln!(out, "  caused by: {cause}");
+        }
+        last = cause;
+    }
+    if let Some(hint) = &failure.hint {
+        let _ = writeln!(out, "{}: {}", paint("1;36", "hint"), printable(hint));
+    }
+    out
+}
+
+/// The hint that belongs to an error, looked up along its chain: the outermost that knows one.
+pub fn hint_of(error: &anyhow::Error) -> Option<String> {
+    error.chain().find_map(|e| e.downcast_ref::<FsError>().and_then(FsError::hint))
+}
+
+/// Prints a result on standard output in the form that was asked for. Both forms come from `value`.
+pub fn answer<T: serde::Serialize>(global: &Global, value: &T, text: impl FnOnce(&T) -> String) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let printed = match global.output_format {
+        OutputFormat::Json => serde_json::to_string_pretty(value).map_err(std::io::Error::other)? + "\n",
+        OutputFormat::Text => printable(&text(value)),
+    };
+    let done = stdout.write_all(printed.as_bytes()).and_then(|()| stdout.flush());
+    match done {
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// A finding as text, worst word first: `error[elf-needed-missing] path: message`.
+pub fn finding_text(finding: &Finding) -> String {
+    let word = match finding.severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    };
+    let mut out = format!("{word}[{}] {}: {}\n", finding.code, finding.path, finding.message);
+    if let Some(hint) = &finding.hint {
+        let _ = writeln!(out, "  hint: {hint}");
+    }
+    out
+}
+
+/// A size for people: `2.6 GB` (powers of ten, as downloads are measured).
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut tenths = bytes / 100;
+    let mut unit = 0;
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1000;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        assert_eq!(size(999), "999 B");
+        assert_eq!(size(1_234), "1.2 kB");
+        assert_eq!(size(2_613_000_000), "2.6 GB");
+        assert_eq!(size(12_000_000_000_000_000), "12000.0 TB");
+    }
+
+    #[test]
+    fn prints_no_control_characters() {
+        assert_eq!(printable("a\u{1b}[2Jb\u{202e}c\nd"), "a\\u{1b}[2Jb\\u{202e}c\nd");
+    }
+
+    #[test]
+    fn prints_causes_once_and_hint_last() {
+        let error = anyhow::anyhow!("no space").context("could not write x").context("could not make the bundle");
+        let failure = Failure { error, hint: Some("free some space".to_owned()) };
+        assert_eq!(
+            failure_text(&failure, false),
+            "error: could not make the bundle\n  caused by: could not write x\n  caused by: no space\nhint: free some space\n"
+        );
+    }
+}
