@@ -38,7 +38,12 @@ pub struct Global {
     #[arg(long, global = true)]
     pub no_progress: bool,
     /// Folder of the cache [default: $XDG_CACHE_HOME/pointcept-bundler].
-    #[arg(long, global = true, env = "POINTCEPT_BUNDLER_CACHE_DIR", value_name = "DIR")]
+    #[arg(
+        long,
+        global = true,
+        env = "POINTCEPT_BUNDLER_CACHE_DIR",
+        value_name = "DIR"
+    )]
     pub cache_dir: Option<PathBuf>,
     /// Open no socket: use the cache and local files only.
     #[arg(long, global = true, env = "POINTCEPT_BUNDLER_OFFLINE", value_parser = clap::builder::FalseyValueParser::new())]

@@ -8,8 +8,13 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        eprintln!("error: a fault in bundler itself, at {place}\nhint: please report it with the command you gave");
+        let place = panic
+            .location()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        eprintln!(
+            "error: a fault in bundler itself, at {place}\nhint: please report it with the command you gave"
+        );
     }));
     let cli = Cli::parse();
     match commands::run(&cli) {

@@ -193,7 +193,9 @@ pub fn sweep_drafts(dir: &Path) -> FsResult<()> {
             continue;
         }
         // Gone in between, or another user's: not ours to judge.
-        let Ok(file) = File::open(&path) else { continue };
+        let Ok(file) = File::open(&path) else {
+            continue;
+        };
         if file.try_lock().is_err() {
             continue;
         }
@@ -327,7 +329,14 @@ impl DraftDir {
                 let _ = self.dir.keep();
                 Ok(true)
             }
-            Err(e) if matches!(e.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists) => Ok(false),
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists
+                ) =>
+            {
+                Ok(false)
+            }
             Err(e) => Err(e).at("rename to", to),
         }
     }
@@ -373,6 +382,9 @@ mod tests {
         let path = dir.path().join("x");
         write(&path, b"12345").unwrap();
         assert_eq!(read(&path, 5).unwrap(), b"12345");
-        assert_eq!(read(&path, 4).unwrap_err().source.kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(
+            read(&path, 4).unwrap_err().source.kind(),
+            io::ErrorKind::FileTooLarge
+        );
     }
 }

@@ -42,10 +42,18 @@ pub fn stderr_has_color(color: Color) -> bool {
 /// The error chain and hint as printed: `error: …`, `  caused by: …`, `hint: …`.
 pub fn failure_text(failure: &Failure, color: bool) -> String {
     let paint = |code: &str, text: &str| {
-        if color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+        if color {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
     };
     let mut causes = failure.error.chain().map(|e| printable(&e.to_string()));
-    let mut out = format!("{}: {}\n", paint("1;31", "error"), causes.next().unwrap_or_default());
+    let mut out = format!(
+        "{}: {}\n",
+        paint("1;31", "error"),
+        causes.next().unwrap_or_default()
+    );
     let mut last = String::new();
     for cause in causes {
         if cause != last {
@@ -61,17 +69,27 @@ pub fn failure_text(failure: &Failure, color: bool) -> String {
 
 /// The hint that belongs to an error, looked up along its chain: the outermost that knows one.
 pub fn hint_of(error: &anyhow::Error) -> Option<String> {
-    error.chain().find_map(|e| e.downcast_ref::<FsError>().and_then(FsError::hint))
+    error
+        .chain()
+        .find_map(|e| e.downcast_ref::<FsError>().and_then(FsError::hint))
 }
 
 /// Prints a result on standard output in the form that was asked for. Both forms come from `value`.
-pub fn answer<T: serde::Serialize>(global: &Global, value: &T, text: impl FnOnce(&T) -> String) -> std::io::Result<()> {
+pub fn answer<T: serde::Serialize>(
+    global: &Global,
+    value: &T,
+    text: impl FnOnce(&T) -> String,
+) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     let printed = match global.output_format {
-        OutputFormat::Json => serde_json::to_string_pretty(value).map_err(std::io::Error::other)? + "\n",
+        OutputFormat::Json => {
+            serde_json::to_string_pretty(value).map_err(std::io::Error::other)? + "\n"
+        }
         OutputFormat::Text => printable(&text(value)),
     };
-    let done = stdout.write_all(printed.as_bytes()).and_then(|()| stdout.flush());
+    let done = stdout
+        .write_all(printed.as_bytes())
+        .and_then(|()| stdout.flush());
     match done {
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
@@ -85,7 +103,10 @@ pub fn finding_text(finding: &Finding) -> String {
         Severity::Warning => "warning",
         Severity::Error => "error",
     };
-    let mut out = format!("{word}[{}] {}: {}\n", finding.code, finding.path, finding.message);
+    let mut out = format!(
+        "{word}[{}] {}: {}\n",
+        finding.code, finding.path, finding.message
+    );
     if let Some(hint) = &finding.hint {
         let _ = writeln!(out, "  hint: {hint}");
     }
@@ -121,13 +142,21 @@ mod tests {
 
     #[test]
     fn prints_no_control_characters() {
-        assert_eq!(printable("a\u{1b}[2Jb\u{202e}c\nd"), "a\\u{1b}[2Jb\\u{202e}c\nd");
+        assert_eq!(
+            printable("a\u{1b}[2Jb\u{202e}c\nd"),
+            "a\\u{1b}[2Jb\\u{202e}c\nd"
+        );
     }
 
     #[test]
     fn prints_causes_once_and_hint_last() {
-        let error = anyhow::anyhow!("no space").context("could not write x").context("could not make the bundle");
-        let failure = Failure { error, hint: Some("free some space".to_owned()) };
+        let error = anyhow::anyhow!("no space")
+            .context("could not write x")
+            .context("could not make the bundle");
+        let failure = Failure {
+            error,
+            hint: Some("free some space".to_owned()),
+        };
         assert_eq!(
             failure_text(&failure, false),
             "error: could not make the bundle\n  caused by: could not write x\n  caused by: no space\nhint: free some space\n"

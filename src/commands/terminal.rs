@@ -17,7 +17,8 @@ pub fn progress(global: &Global) -> Progress {
     }
     let dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");
     let ci = std::env::var_os("CI").is_some_and(|v| !v.is_empty());
-    let bars = !global.no_progress && global.quiet == 0 && !dumb && !ci && std::io::stderr().is_terminal();
+    let bars =
+        !global.no_progress && global.quiet == 0 && !dumb && !ci && std::io::stderr().is_terminal();
     Progress::new(Terminal {
         multi: bars.then(MultiProgress::new),
         tasks: Mutex::new(Vec::new()),
