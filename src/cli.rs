@@ -111,6 +111,7 @@ pub struct RecipeArgs {
 pub struct MakeArgs {
     /// Architecture and accelerator, such as amd64-cu130 or arm64-cu130.
     pub target: Target,
+    /// Which recipe, and where its indexes are.
     #[command(flatten)]
     pub recipe: RecipeArgs,
     /// Source instead of the recipe's: a folder, or a git URL with `@REVISION`.

@@ -1,5 +1,4 @@
 //! Turns a Python + CUDA research stack into one file that runs anywhere.
-#![allow(missing_docs)]
 
 pub mod base;
 pub mod build;

@@ -17,7 +17,10 @@ fn main() -> ExitCode {
         );
     }));
     let cli = Cli::parse();
-    match commands::run(&cli) {
+    let Ok(answer) = std::panic::catch_unwind(|| commands::run(&cli)) else {
+        return ExitCode::from(2);
+    };
+    match answer {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
         Err(failure) => {

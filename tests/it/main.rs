@@ -1,1 +1,3 @@
+//! The offline suite, one binary, modules in pipeline order.
 
+mod house;
