@@ -136,13 +136,17 @@ struct Inner {
 impl Fetcher {
     /// A fetcher; opens no socket and makes no folder yet.
     pub fn new(config: FetchConfig, progress: Progress) -> Result<Self, FetchError> {
-        Ok(Self { inner: Arc::new(Inner { config, progress }) })
+        Ok(Self {
+            inner: Arc::new(Inner { config, progress }),
+        })
     }
 
     /// Fetches one artifact.
     pub fn one(&self, order: &Order) -> Result<Fetched, FetchError> {
         let _ = (&self.inner.config, &self.inner.progress);
-        Err(FetchError::Nowhere { label: order.label.clone() })
+        Err(FetchError::Nowhere {
+            label: order.label.clone(),
+        })
     }
 
     /// Fetches many, several at a time, largest first. Results come as they are done, with the number of their order;
