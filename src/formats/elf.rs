@@ -1,6 +1,20 @@
-//! Facts of an ELF file: what the audit needs to know, read once while the bytes pass.
+//! Facts of an ELF file: what the audit needs to know, read once while the bytes pass. [`read`] touches the headers, the
+//! dynamic section, its strings, the version sections and the notes, so a mapped gigabyte costs a few pages.
+//! Any bytes at all are answered with facts or an error that names an offset; nothing is allocated by a claimed size.
+
+mod reader;
+mod versions;
 
 use serde::{Deserialize, Serialize};
+
+pub use reader::{ElfError, is_elf, read};
+
+/// `e_machine` of x86-64.
+pub const MACHINE_X86_64: u16 = 62;
+/// `e_machine` of AArch64.
+pub const MACHINE_AARCH64: u16 = 183;
+/// `e_machine` of CUDA device code.
+pub const MACHINE_CUDA: u16 = 190;
 
 /// Facts of one ELF file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,7 +24,10 @@ pub struct ElfFacts {
     pub machine: u16,
     /// 64-bit class.
     pub is_64: bool,
-    /// `e_type` (2 EXEC, 3 DYN).
+    /// Big-endian data; such a file is of no use on any target.
+    #[serde(skip_serializing_if = "is_false")]
+    pub big_endian: bool,
+    /// `e_type` (1 REL, 2 EXEC, 3 DYN).
     pub file_type: u16,
     /// PT_INTERP.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,12 +47,30 @@ pub struct ElfFacts {
     /// Version needs: library and versions (`libc.so.6` → `GLIBC_2.28` …).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub version_needs: Vec<(String, Vec<String>)>,
-    /// Version definitions.
+    /// Version definitions, without the file's own base name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub version_defs: Vec<String>,
     /// GNU build id, hex.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
+    /// The stack is asked to be executable (PT_GNU_STACK with the X flag).
+    #[serde(skip_serializing_if = "is_false")]
+    pub executable_stack: bool,
+    /// The loader has to write into the text (DT_TEXTREL or DF_TEXTREL).
+    #[serde(skip_serializing_if = "is_false")]
+    pub text_relocations: bool,
+    /// The file wants its thread-local storage in the static block (DF_STATIC_TLS).
+    #[serde(skip_serializing_if = "is_false")]
+    pub static_tls: bool,
+    /// Bytes of thread-local storage (PT_TLS).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tls_size: u64,
+    /// Highest alignment of a PT_LOAD: the largest page size the file can be mapped with.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub load_align: u64,
+    /// GNU_PROPERTY_X86_ISA_1_NEEDED (bit 0 baseline, 1 v2, 2 v3, 3 v4); `None` where no note says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x86_isa_needed: Option<u32>,
 }
 
 impl ElfFacts {
@@ -43,4 +78,28 @@ impl ElfFacts {
     pub fn is_program(&self) -> bool {
         self.file_type == 2 || (self.file_type == 3 && self.interpreter.is_some())
     }
+
+    /// True for what the dynamic loader can map: a program or a shared object, not an object file or a cubin.
+    pub fn is_loadable(&self) -> bool {
+        matches!(self.file_type, 2 | 3) && self.machine != MACHINE_CUDA
+    }
+
+    /// The folders `DT_RUNPATH` names, else those of `DT_RPATH`: the loader ignores the latter where both stand.
+    pub fn search_path(&self) -> &[String] {
+        if self.runpath.is_empty() {
+            &self.rpath
+        } else {
+            &self.runpath
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde asks for")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde asks for")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }

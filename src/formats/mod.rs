@@ -4,6 +4,7 @@ pub mod bundle;
 pub mod component;
 pub mod distribution;
 pub mod elf;
+pub mod floor;
 pub mod manifest;
 pub mod metadata;
 pub mod record;
