@@ -94,12 +94,18 @@ impl ElfFacts {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde asks for")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the shape serde asks for"
+)]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde asks for")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the shape serde asks for"
+)]
 fn is_zero(value: &u64) -> bool {
     *value == 0
 }

@@ -59,7 +59,8 @@ impl Merged {
                 facts.top_level.insert(component.name.clone(), names);
             }
             if component.name == "certifi" {
-                let path = |e: &&crate::formats::component::Entry| e.path.ends_with("/certifi/cacert.pem");
+                let path =
+                    |e: &&crate::formats::component::Entry| e.path.ends_with("/certifi/cacert.pem");
                 facts.ca_file = component.entries.iter().find(path).map(|e| e.path.clone());
             }
         }
@@ -94,7 +95,10 @@ fn is_nvidia(component: &Component, elf: &ElfFacts) -> bool {
     component.kind == ComponentKind::Wheel
         && component.name.starts_with("nvidia-")
         && !elf.is_program()
-        && elf.soname.as_deref().is_some_and(|s| s.starts_with("lib") && s.contains(".so"))
+        && elf
+            .soname
+            .as_deref()
+            .is_some_and(|s| s.starts_with("lib") && s.contains(".so"))
 }
 
 fn license(component: &Component) -> LicenseFacts {
@@ -112,7 +116,10 @@ fn license(component: &Component) -> LicenseFacts {
     LicenseFacts {
         name: component.name.clone(),
         version: component.version.clone(),
-        license: component.distribution.as_ref().and_then(|d| d.license.clone()),
+        license: component
+            .distribution
+            .as_ref()
+            .and_then(|d| d.license.clone()),
         files,
     }
 }
@@ -121,7 +128,8 @@ fn license(component: &Component) -> LicenseFacts {
 fn is_license_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_uppercase();
     let named = ["LICENSE", "LICENCE", "COPYING", "NOTICE"].iter().any(|n| {
-        name.strip_prefix(n).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
+        name.strip_prefix(n)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
     });
     named && !path.contains("/site-packages/") && path.matches('/').count() <= 4
 }

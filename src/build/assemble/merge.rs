@@ -65,10 +65,16 @@ pub fn merge(mut parts: Vec<Placed>) -> Result<Merge, AssembleError> {
                 index.insert(entry.path.clone(), (number, entry_number));
                 continue;
             };
-            let first = parts.get(owner).and_then(|p| Some((p, p.component.entries.get(owned)?)));
-            let Some((first, first_entry)) = first else { continue };
+            let first = parts
+                .get(owner)
+                .and_then(|p| Some((p, p.component.entries.get(owned)?)));
+            let Some((first, first_entry)) = first else {
+                continue;
+            };
             match difference(first_entry, entry) {
-                None if owner != number => without.entry(number).or_default().push(entry.path.clone()),
+                None if owner != number => {
+                    without.entry(number).or_default().push(entry.path.clone())
+                }
                 None => {}
                 Some(difference) => {
                     collisions.insert(Collision::Clash {
@@ -92,7 +98,12 @@ pub fn merge(mut parts: Vec<Placed>) -> Result<Merge, AssembleError> {
     hooks.sort();
     let folders = folders.into_keys().collect();
     Ok(Merge::Done(Merged {
-        tree: Tree { parts, index, folders, hooks },
+        tree: Tree {
+            parts,
+            index,
+            folders,
+            hooks,
+        },
     }))
 }
 
@@ -171,7 +182,11 @@ fn twice(parts: &[Placed], out: &mut BTreeSet<Collision>) {
             ComponentKind::Source | ComponentKind::Library => 3,
         };
         // There is one interpreter and one layout, whatever they are called.
-        let name = if matches!(group, 1 | 2) { "" } else { part.component.name.as_str() };
+        let name = if matches!(group, 1 | 2) {
+            ""
+        } else {
+            part.component.name.as_str()
+        };
         if let Some(first) = seen.insert((name, group), part) {
             out.insert(Collision::Twice {
                 first: first.label(),
@@ -215,7 +230,8 @@ fn same_names(
     all.sort();
     for (path, owner) in all {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        if let Some((other, other_owner)) = seen.insert((folder, places::folded(name)), (path, owner))
+        if let Some((other, other_owner)) =
+            seen.insert((folder, places::folded(name)), (path, owner))
             && other != path
         {
             out.insert(Collision::SameName {

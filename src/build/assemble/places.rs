@@ -52,7 +52,9 @@ fn misplaced(kind: ComponentKind, entry: &Entry) -> Option<&'static str> {
 
 /// The relative `.pth` by which a source is found.
 fn is_site_hook(path: &str) -> bool {
-    path.starts_with("python/lib/python") && path.contains("/site-packages/") && has_suffix(path, ".pth")
+    path.starts_with("python/lib/python")
+        && path.contains("/site-packages/")
+        && has_suffix(path, ".pth")
 }
 
 /// Names that the interpreter reads before it looks at any file of ours: `pyvenv.cfg`, `python3._pth`, the zipped standard library.

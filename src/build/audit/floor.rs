@@ -5,6 +5,10 @@ use crate::base::finding::Finding;
 use crate::build::assemble::Tree;
 use crate::formats::floor::Floor;
 
-pub(super) fn check(_tree: &Tree, _request: &AuditRequest, _out: &mut Vec<Finding>) -> (Floor, Vec<Blame>) {
+pub(super) fn check(
+    _tree: &Tree,
+    _request: &AuditRequest,
+    _out: &mut Vec<Finding>,
+) -> (Floor, Vec<Blame>) {
     (Floor::default(), Vec::new())
 }

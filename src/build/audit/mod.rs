@@ -75,7 +75,12 @@ pub struct Rejected {
 }
 
 fn errors(report: &Report) -> String {
-    match report.findings.iter().filter(|f| f.severity == Severity::Error).count() {
+    match report
+        .findings
+        .iter()
+        .filter(|f| f.severity == Severity::Error)
+        .count()
+    {
         1 => "1 error".to_owned(),
         n => format!("{n} errors"),
     }
@@ -99,7 +104,11 @@ impl Audited {
 /// The report, where error findings are left that no waiver covers.
 pub fn audit(tree: Tree, request: &AuditRequest) -> Result<Audited, Box<Rejected>> {
     let report = report(&tree, request, Policy::embedded());
-    if report.findings.iter().any(|f| f.severity == Severity::Error) {
+    if report
+        .findings
+        .iter()
+        .any(|f| f.severity == Severity::Error)
+    {
         return Err(Box::new(Rejected { report }));
     }
     Ok(Audited { tree, report })

@@ -12,12 +12,24 @@ pub(super) fn check(tree: &Tree, request: &AuditRequest, out: &mut Vec<Finding>)
         };
         let allowed = hook.own || request.allowed_hooks.contains(&hook.sha256);
         out.push(Finding {
-            severity: if allowed { Severity::Note } else { Severity::Error },
-            code: if allowed { "startup-hook-allowed" } else { "startup-hook" }.to_owned(),
+            severity: if allowed {
+                Severity::Note
+            } else {
+                Severity::Error
+            },
+            code: if allowed {
+                "startup-hook-allowed"
+            } else {
+                "startup-hook"
+            }
+            .to_owned(),
             path: hook.path.clone(),
             message: format!("a file of {} {what}", hook.component),
             hint: (!allowed).then(|| {
-                format!("read the file; if it may run, allow its sha256 {} in the recipe", hook.sha256)
+                format!(
+                    "read the file; if it may run, allow its sha256 {} in the recipe",
+                    hook.sha256
+                )
             }),
         });
     }
@@ -25,7 +37,12 @@ pub(super) fn check(tree: &Tree, request: &AuditRequest, out: &mut Vec<Finding>)
 
 /// A line as it may be shown: one short line without control characters.
 fn shown(line: &str) -> String {
-    let mut text: String = line.trim().chars().take(80).filter(|c| !c.is_control()).collect();
+    let mut text: String = line
+        .trim()
+        .chars()
+        .take(80)
+        .filter(|c| !c.is_control())
+        .collect();
     if text.chars().count() < line.trim().chars().count() {
         text.push('…');
     }

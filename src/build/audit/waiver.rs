@@ -43,12 +43,20 @@ pub(super) fn apply(findings: Vec<Finding>, waivers: &[Waiver]) -> (Vec<Finding>
             None => left.push(finding),
         }
     }
-    for waiver in waivers.iter().zip(used).filter(|(_, used)| !used).map(|(w, _)| w) {
+    for waiver in waivers
+        .iter()
+        .zip(used)
+        .filter(|(_, used)| !used)
+        .map(|(w, _)| w)
+    {
         left.push(Finding {
             severity: Severity::Warning,
             code: "waiver-unused".to_owned(),
             path: waiver.path.clone(),
-            message: format!("the recipe waives {} here, but there is no such finding", waiver.code),
+            message: format!(
+                "the recipe waives {} here, but there is no such finding",
+                waiver.code
+            ),
             hint: Some("remove the waiver from the recipe, or correct its code or path".to_owned()),
         });
     }
@@ -58,7 +66,8 @@ pub(super) fn apply(findings: Vec<Finding>, waivers: &[Waiver]) -> (Vec<Finding>
 
 /// `*` any text without `/`, `**` any text, `?` one character but `/`.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (pattern, text): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), text.chars().collect());
     // Row by row: which beginnings of the pattern match the text read so far.
     let mut row = vec![false; pattern.len() + 1];
     close(&mut row, &pattern, true);
@@ -66,7 +75,8 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
         let mut next = vec![false; pattern.len() + 1];
         for (at, p) in pattern.iter().enumerate() {
             let here = row.get(at).copied().unwrap_or(false);
-            let deep = pattern.get(at + 1) == Some(&'*') || (at > 0 && pattern.get(at - 1) == Some(&'*'));
+            let deep =
+                pattern.get(at + 1) == Some(&'*') || (at > 0 && pattern.get(at - 1) == Some(&'*'));
             match p {
                 '*' if here && (c != '/' || deep) => set(&mut next, at),
                 '?' if here && c != '/' => set(&mut next, at + 1),
@@ -147,7 +157,11 @@ mod tests {
 
     #[test]
     fn a_waiver_takes_its_code_and_path_only() {
-        let all = vec![finding("x", "a/b"), finding("x", "a/c"), finding("y", "a/b")];
+        let all = vec![
+            finding("x", "a/b"),
+            finding("x", "a/c"),
+            finding("y", "a/b"),
+        ];
         let (left, waived) = apply(all, &[waiver("x", "a/b")]);
         assert_eq!(waived.len(), 1);
         assert_eq!(left.len(), 2);
@@ -155,8 +169,14 @@ mod tests {
 
     #[test]
     fn an_unused_waiver_is_a_warning() {
-        let (left, _) = apply(vec![finding("x", "a")], &[waiver("x", "a"), waiver("x", "b")]);
+        let (left, _) = apply(
+            vec![finding("x", "a")],
+            &[waiver("x", "a"), waiver("x", "b")],
+        );
         assert_eq!(left.len(), 1);
-        assert_eq!((left[0].code.as_str(), left[0].severity), ("waiver-unused", Severity::Warning));
+        assert_eq!(
+            (left[0].code.as_str(), left[0].severity),
+            ("waiver-unused", Severity::Warning)
+        );
     }
 }

@@ -71,11 +71,21 @@ pub fn read(bytes: &[u8]) -> Result<ElfFacts, ElfError> {
     if header.e_phnum == 0 {
         return Ok(facts);
     }
-    let container = if is_64 { Container::Big } else { Container::Little };
+    let container = if is_64 {
+        Container::Big
+    } else {
+        Container::Little
+    };
     let endian = header.endianness().unwrap_or_default();
     let ctx = Ctx::new(container, endian);
     let view = View { bytes, big_endian };
-    let segments = program_headers(&view, header.e_phoff, header.e_phnum, header.e_phentsize, ctx)?;
+    let segments = program_headers(
+        &view,
+        header.e_phoff,
+        header.e_phnum,
+        header.e_phentsize,
+        ctx,
+    )?;
     for segment in &segments {
         match segment.p_type {
             pt::PT_INTERP => {
@@ -138,14 +148,22 @@ fn dynamic_section(
             dyns: Vec::new(),
             info: dt::DynamicInfo::default(),
         });
-    let value = |tag: u64| dynamic.dyns.iter().find(|d| d.d_tag == tag).map(|d| d.d_val);
+    let value = |tag: u64| {
+        dynamic
+            .dyns
+            .iter()
+            .find(|d| d.d_tag == tag)
+            .map(|d| d.d_val)
+    };
     let Some(address) = value(dt::DT_STRTAB) else {
         return Ok(());
     };
     let strings = Strings::new(view, segments, address, value(dt::DT_STRSZ))?;
     for entry in &dynamic.dyns {
         match entry.d_tag {
-            dt::DT_NEEDED => facts.needed.push(strings.get(entry.d_val, "needed library")?),
+            dt::DT_NEEDED => facts
+                .needed
+                .push(strings.get(entry.d_val, "needed library")?),
             dt::DT_SONAME => facts.soname = Some(strings.get(entry.d_val, "shared object name")?),
             dt::DT_RPATH => facts.rpath = strings.folders(entry.d_val, "RPATH")?,
             dt::DT_RUNPATH => facts.runpath = strings.folders(entry.d_val, "RUNPATH")?,
@@ -157,7 +175,11 @@ fn dynamic_section(
             _ => {}
         }
     }
-    let at = |tag, what| value(tag).map(|a| file_offset(segments, a, what)).transpose();
+    let at = |tag, what| {
+        value(tag)
+            .map(|a| file_offset(segments, a, what))
+            .transpose()
+    };
     if let Some(start) = at(dt::DT_VERNEED, "version needs")? {
         let count = value(dt::DT_VERNEEDNUM).unwrap_or(0);
         facts.version_needs = versions::needs(view, &strings, start, count)?;
@@ -223,7 +245,10 @@ fn notes(
                 facts.build_id = Some(data.iter().map(|b| format!("{b:02x}")).collect());
             }
             (b"GNU\0", NT_GNU_PROPERTY) => {
-                let data = View { bytes: data, ..*view };
+                let data = View {
+                    bytes: data,
+                    ..*view
+                };
                 facts.x86_isa_needed = x86_isa_needed(&data, is_64).or(facts.x86_isa_needed);
             }
             _ => {}
@@ -255,7 +280,9 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     fn take(&self, offset: u64, size: u64, what: &'static str) -> Result<&'a [u8], ElfError> {
         let end = offset.checked_add(size);
-        let range = usize::try_from(offset).ok().zip(end.and_then(|e| usize::try_from(e).ok()));
+        let range = usize::try_from(offset)
+            .ok()
+            .zip(end.and_then(|e| usize::try_from(e).ok()));
         range
             .and_then(|(start, end)| self.bytes.get(start..end))
             .ok_or(ElfError::Outside { what, offset })
@@ -263,7 +290,9 @@ impl<'a> View<'a> {
 
     pub(super) fn u16(&self, offset: u64, what: &'static str) -> Result<u16, ElfError> {
         let bytes = self.take(offset, 2, what)?;
-        let bytes = bytes.try_into().map_err(|_| ElfError::Outside { what, offset })?;
+        let bytes = bytes
+            .try_into()
+            .map_err(|_| ElfError::Outside { what, offset })?;
         Ok(if self.big_endian {
             u16::from_be_bytes(bytes)
         } else {
@@ -273,7 +302,9 @@ impl<'a> View<'a> {
 
     pub(super) fn u32(&self, offset: u64, what: &'static str) -> Result<u32, ElfError> {
         let bytes = self.take(offset, 4, what)?;
-        let bytes = bytes.try_into().map_err(|_| ElfError::Outside { what, offset })?;
+        let bytes = bytes
+            .try_into()
+            .map_err(|_| ElfError::Outside { what, offset })?;
         Ok(if self.big_endian {
             u32::from_be_bytes(bytes)
         } else {
@@ -303,14 +334,24 @@ impl<'a> Strings<'a> {
 
     pub(super) fn get(&self, index: u64, what: &'static str) -> Result<String, ElfError> {
         let offset = self.offset.saturating_add(index);
-        let rest = usize::try_from(index).ok().and_then(|i| self.bytes.get(i..));
-        c_string(rest.ok_or(ElfError::Outside { what, offset })?, offset, what)
+        let rest = usize::try_from(index)
+            .ok()
+            .and_then(|i| self.bytes.get(i..));
+        c_string(
+            rest.ok_or(ElfError::Outside { what, offset })?,
+            offset,
+            what,
+        )
     }
 
     fn folders(&self, index: u64, what: &'static str) -> Result<Vec<String>, ElfError> {
         let text = self.get(index, what)?;
         let parts = text.split(':').map(str::to_owned);
-        Ok(if text.is_empty() { Vec::new() } else { parts.collect() })
+        Ok(if text.is_empty() {
+            Vec::new()
+        } else {
+            parts.collect()
+        })
     }
 }
 
