@@ -1,9 +1,11 @@
 //! All file operations: the only module that names `std::fs`. Every error says what was tried on which path;
 //! everything that appears under its final name appears by rename, complete.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+pub use std::fs::File;
 
 pub use memmap2::Mmap;
 
@@ -112,6 +114,11 @@ pub fn map(file: &File, path: &Path) -> FsResult<Mmap> {
 /// Makes a folder and its parents.
 pub fn create_dir_all(path: &Path) -> FsResult<()> {
     fs::create_dir_all(path).at("make folder", path)
+}
+
+/// Makes one folder, which must not exist yet.
+pub fn create_dir(path: &Path) -> FsResult<()> {
+    fs::create_dir(path).at("make folder", path)
 }
 
 /// Removes a file; a missing one is fine.

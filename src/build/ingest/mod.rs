@@ -1,6 +1,13 @@
 //! Fetched artifacts → components: tar entries in final form, cut into segments, with facts about each entry.
 
+pub mod bytecode;
+pub mod engine;
+mod error;
+pub mod store;
+
 use std::sync::Arc;
+
+pub use error::IngestError;
 
 use crate::base::digest::Digest;
 use crate::base::finding::Finding;
@@ -18,6 +25,13 @@ pub enum Content {
     File(std::path::PathBuf),
     /// A relative symbolic link with this goal.
     Symlink(String),
+    /// Another name for an earlier file of the same plan. The member's bytes are read and must equal the goal's.
+    Hardlink {
+        /// Path of that earlier entry, a plain file.
+        target: String,
+        /// The zip member that has the same bytes.
+        member: usize,
+    },
 }
 
 /// One entry a component will have.

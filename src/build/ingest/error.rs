@@ -1,0 +1,123 @@
+//! Why an artifact did not become a component.
+
+use std::io;
+
+use crate::base::digest::Digest;
+use crate::base::fs::FsError;
+use crate::base::segments::SegmentError;
+
+use super::bytecode::BytecodeError;
+use super::store::StoreError;
+
+/// An error of another stage or module, kept whole.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why an artifact did not become a component.
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    /// The artifact was refused, or could not be read, before its files were.
+    #[error("could not ingest {name}")]
+    Plan {
+        /// Distribution, or `cpython`, `source` …
+        name: String,
+        /// What the planner said.
+        #[source]
+        source: Cause,
+    },
+    /// A file of the artifact could not be read, or is not what the archive's directory says.
+    #[error("could not read {path} of {name}")]
+    Read {
+        /// Distribution.
+        name: String,
+        /// Path in the bundle.
+        path: String,
+        /// What the reader said.
+        #[source]
+        source: io::Error,
+    },
+    /// Bytes that are not those of RECORD.
+    #[error("{path} of {name} has sha256 {found}, RECORD says {expected}")]
+    Record {
+        /// Distribution.
+        name: String,
+        /// Path in the bundle.
+        path: String,
+        /// As RECORD says.
+        expected: Digest,
+        /// As read.
+        found: Digest,
+    },
+    /// More or fewer bytes than planned.
+    #[error("{path} of {name} has {found} bytes, expected {expected}")]
+    Size {
+        /// Distribution.
+        name: String,
+        /// Path in the bundle.
+        path: String,
+        /// As planned.
+        expected: u64,
+        /// As read.
+        found: u64,
+    },
+    /// A hard link whose bytes are not its goal's, or whose goal is no earlier file.
+    #[error("{path} of {name} cannot be a hard link to {target}: {what}")]
+    Link {
+        /// Distribution.
+        name: String,
+        /// Path in the bundle.
+        path: String,
+        /// Path in the bundle of the goal.
+        target: String,
+        /// Why not.
+        what: &'static str,
+    },
+    /// A plan that breaks its own rules: a fault of this program.
+    #[error("the plan of {name} is not well-formed: {path} {what}")]
+    Malformed {
+        /// Distribution.
+        name: String,
+        /// Path in the bundle.
+        path: String,
+        /// The rule it breaks.
+        what: &'static str,
+    },
+    /// A path or mode that bundles do not have.
+    #[error("could not make an entry of {name}")]
+    Entry {
+        /// Distribution.
+        name: String,
+        /// Which and why.
+        #[source]
+        source: Cause,
+    },
+    /// zstd refused.
+    #[error("could not compress {name}")]
+    Encode {
+        /// Distribution.
+        name: String,
+        /// Why.
+        #[source]
+        source: SegmentError,
+    },
+    /// A temporary or source file failed.
+    #[error("could not ingest {name}")]
+    File {
+        /// Distribution.
+        name: String,
+        /// Which and why.
+        #[source]
+        source: FsError,
+    },
+    /// Bytecode could not be made.
+    #[error("could not compile the Python files of {name}")]
+    Bytecode {
+        /// Distribution.
+        name: String,
+        /// Why.
+        #[source]
+        source: BytecodeError,
+    },
+    /// The component cache failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
