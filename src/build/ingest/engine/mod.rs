@@ -48,7 +48,13 @@ impl Engine {
     /// Ingests items as they come until the sender is dropped; components by position. When this returns an error
     /// the receiver is gone, so a sender sees that it can stop.
     pub fn run(&self, items: Receiver<Item>) -> Result<Vec<Stored>, IngestError> {
-        let _ = (items, &self.store, self.threads, &self.python, &self.progress);
+        let _ = (
+            items,
+            &self.store,
+            self.threads,
+            &self.python,
+            &self.progress,
+        );
         Ok(Vec::new())
     }
 }
