@@ -71,8 +71,13 @@ mod tests {
     #[test]
     fn reads_and_prints_capabilities() {
         let capability: ComputeCapability = "12.1".parse().unwrap();
-        assert_eq!((capability.number(), capability.to_string()), (121, "12.1".into()));
-        for text in ["9", "90", "9.10", "sm_90", "9.0a", "", ".0", "09.0", "999.0"] {
+        assert_eq!(
+            (capability.number(), capability.to_string()),
+            (121, "12.1".into())
+        );
+        for text in [
+            "9", "90", "9.10", "sm_90", "9.0a", "", ".0", "09.0", "999.0",
+        ] {
             assert!(text.parse::<ComputeCapability>().is_err(), "{text}");
         }
     }

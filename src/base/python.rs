@@ -52,8 +52,8 @@ impl FromStr for PythonMinor {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let number = |part: &str| -> Option<u8> {
-            let plain = part.bytes().all(|b| b.is_ascii_digit())
-                && (part == "0" || !part.starts_with('0'));
+            let plain =
+                part.bytes().all(|b| b.is_ascii_digit()) && (part == "0" || !part.starts_with('0'));
             plain.then(|| part.parse().ok()).flatten()
         };
         text.split_once('.')

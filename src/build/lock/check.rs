@@ -68,7 +68,10 @@ fn wheel(lock: &Lock, wheel: &LockedWheel) -> Result<(), String> {
         return Err(format!("wheel name {:?} is not normalised", wheel.name));
     }
     if name.name != wheel.name {
-        return Err(format!("wheel {}: file {:?} is of {}", wheel.name, wheel.file, name.name));
+        return Err(format!(
+            "wheel {}: file {:?} is of {}",
+            wheel.name, wheel.file, name.name
+        ));
     }
     let same = Version::from_str(&wheel.version).is_ok_and(|v| v == name.version);
     if !same {

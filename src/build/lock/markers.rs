@@ -45,8 +45,14 @@ mod tests {
         };
         assert!(holds("a; platform_machine == 'aarch64'", Arch::Arm64));
         assert!(!holds("a; platform_machine == 'aarch64'", Arch::Amd64));
-        assert!(holds("a; sys_platform == 'linux' and python_version >= '3.9'", Arch::Amd64));
-        assert!(!holds("a; os_name == 'nt' or implementation_name == 'pypy'", Arch::Amd64));
+        assert!(holds(
+            "a; sys_platform == 'linux' and python_version >= '3.9'",
+            Arch::Amd64
+        ));
+        assert!(!holds(
+            "a; os_name == 'nt' or implementation_name == 'pypy'",
+            Arch::Amd64
+        ));
         assert!(!holds("a; extra == 'dev'", Arch::Amd64));
     }
 }

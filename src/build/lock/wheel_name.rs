@@ -35,7 +35,9 @@ impl WheelName {
     /// Reads `name-version[-build]-python-abi-platform.whl`.
     pub fn parse(file: &str) -> Result<Self, NotAWheel> {
         let bad = |why| NotAWheel(file.to_owned(), why);
-        let stem = file.strip_suffix(".whl").ok_or_else(|| bad("it does not end in .whl"))?;
+        let stem = file
+            .strip_suffix(".whl")
+            .ok_or_else(|| bad("it does not end in .whl"))?;
         let parts: Vec<&str> = stem.split('-').collect();
         let (name, version, tags) = match parts.as_slice() {
             [name, version, tags @ ..] if tags.len() == 3 => (name, version, tags),
@@ -49,14 +51,21 @@ impl WheelName {
         };
         let fine = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'.';
         if name.is_empty() || !name.bytes().all(fine) {
-            return Err(bad("its name holds other than letters, digits, `_` and `.`"));
+            return Err(bad(
+                "its name holds other than letters, digits, `_` and `.`",
+            ));
         }
         let version = Version::from_str(&version.replace('_', "-"))
             .map_err(|_| bad("its version is none"))?;
         let set = |i: usize| -> Result<Vec<String>, NotAWheel> {
             let text = tags.get(i).copied().unwrap_or_default();
-            if text.split('.').any(|tag| tag.is_empty() || !tag.bytes().all(|b| b != b'.' && fine(b))) {
-                return Err(bad("a tag is empty or holds other than letters, digits and `_`"));
+            if text
+                .split('.')
+                .any(|tag| tag.is_empty() || !tag.bytes().all(|b| b != b'.' && fine(b)))
+            {
+                return Err(bad(
+                    "a tag is empty or holds other than letters, digits and `_`",
+                ));
             }
             Ok(text.split('.').map(str::to_owned).collect())
         };
@@ -129,12 +138,19 @@ mod tests {
     use super::*;
 
     fn fits_at(file: &str, arch: Arch) -> bool {
-        fits(&WheelName::parse(file).unwrap(), arch, "3.12".parse().unwrap())
+        fits(
+            &WheelName::parse(file).unwrap(),
+            arch,
+            "3.12".parse().unwrap(),
+        )
     }
 
     #[test]
     fn takes_names_apart() {
-        let name = WheelName::parse("Foo.Bar_x-2.9.1+cu130-1b-cp312-cp312-manylinux_2_28_x86_64.linux_x86_64.whl").unwrap();
+        let name = WheelName::parse(
+            "Foo.Bar_x-2.9.1+cu130-1b-cp312-cp312-manylinux_2_28_x86_64.linux_x86_64.whl",
+        )
+        .unwrap();
         assert_eq!(name.name, "foo-bar-x");
         assert_eq!(name.version.to_string(), "2.9.1+cu130");
         assert_eq!(name.platforms.len(), 2);
@@ -180,7 +196,10 @@ mod tests {
         ] {
             assert!(!fits_at(file, Arch::Amd64), "{file}");
         }
-        assert!(!fits_at("a-1-cp312-cp312-manylinux1_aarch64.whl", Arch::Arm64));
+        assert!(!fits_at(
+            "a-1-cp312-cp312-manylinux1_aarch64.whl",
+            Arch::Arm64
+        ));
         assert!(fits_at("a-1-cp312-cp312-linux_aarch64.whl", Arch::Arm64));
     }
 }

@@ -20,12 +20,48 @@ struct Toolkit {
 }
 
 const TOOLKITS: &[Toolkit] = &[
-    Toolkit { accel: (12, 6), torch: "2.6.0", lowest: 50, absent: &[88], highest: 90 },
-    Toolkit { accel: (12, 8), torch: "2.7.0", lowest: 50, absent: &[88, 103, 110, 121], highest: 120 },
-    Toolkit { accel: (12, 9), torch: "2.8.0", lowest: 50, absent: &[88, 110], highest: 121 },
-    Toolkit { accel: (13, 0), torch: "2.9.0", lowest: 75, absent: &[101], highest: 121 },
-    Toolkit { accel: (13, 1), torch: "2.9.0", lowest: 75, absent: &[101], highest: 121 },
-    Toolkit { accel: (13, 2), torch: "2.12.0", lowest: 75, absent: &[101], highest: 121 },
+    Toolkit {
+        accel: (12, 6),
+        torch: "2.6.0",
+        lowest: 50,
+        absent: &[88],
+        highest: 90,
+    },
+    Toolkit {
+        accel: (12, 8),
+        torch: "2.7.0",
+        lowest: 50,
+        absent: &[88, 103, 110, 121],
+        highest: 120,
+    },
+    Toolkit {
+        accel: (12, 9),
+        torch: "2.8.0",
+        lowest: 50,
+        absent: &[88, 110],
+        highest: 121,
+    },
+    Toolkit {
+        accel: (13, 0),
+        torch: "2.9.0",
+        lowest: 75,
+        absent: &[101],
+        highest: 121,
+    },
+    Toolkit {
+        accel: (13, 1),
+        torch: "2.9.0",
+        lowest: 75,
+        absent: &[101],
+        highest: 121,
+    },
+    Toolkit {
+        accel: (13, 2),
+        torch: "2.12.0",
+        lowest: 75,
+        absent: &[101],
+        highest: 121,
+    },
 ];
 
 /// Words an alias may not be, since they name something else on the command line.
@@ -36,7 +72,10 @@ pub(super) fn check(file: &RecipeFile) -> Result<(), Fault> {
     word("version", &file.version)?;
     encoding(file)?;
     if file.interpreter.is_empty() {
-        return Err(Fault::new(&[], "no [[interpreter]]: at least one source is needed"));
+        return Err(Fault::new(
+            &[],
+            "no [[interpreter]]: at least one source is needed",
+        ));
     }
     for spec in &file.interpreter {
         interpreter(file, spec)?;
@@ -45,7 +84,10 @@ pub(super) fn check(file: &RecipeFile) -> Result<(), Fault> {
         index(alias, spec)?;
     }
     if file.index.values().filter(|i| i.default).count() > 1 {
-        return Err(Fault::new(&["default"], "more than one index has `default = true`"));
+        return Err(Fault::new(
+            &["default"],
+            "more than one index has `default = true`",
+        ));
     }
     if file.target.is_empty() {
         return Err(Fault::new(&[], "no [target.<arch>-<accelerator>]"));
@@ -81,46 +123,71 @@ fn word(key: &str, value: &str) -> Result<(), Fault> {
     }
     Err(Fault::new(
         &[key],
-        format!("{key} {value:?} must be 1 to 64 letters, digits, `.`, `_`, `+`, `-`, not starting with `.` or `-`"),
+        format!(
+            "{key} {value:?} must be 1 to 64 letters, digits, `.`, `_`, `+`, `-`, not starting with `.` or `-`"
+        ),
     ))
 }
 
 fn numbers(near: &[&str], key: &str, value: &str) -> Result<(), Fault> {
     let fine = !value.is_empty()
-        && value
-            .split('.')
-            .all(|part| !part.is_empty() && part.len() <= 9 && part.bytes().all(|b| b.is_ascii_digit()));
+        && value.split('.').all(|part| {
+            !part.is_empty() && part.len() <= 9 && part.bytes().all(|b| b.is_ascii_digit())
+        });
     if fine {
         return Ok(());
     }
-    Err(Fault::new(near, format!("{key} {value:?} must be numbers with dots")))
+    Err(Fault::new(
+        near,
+        format!("{key} {value:?} must be numbers with dots"),
+    ))
 }
 
 fn encoding(file: &RecipeFile) -> Result<(), Fault> {
     let keys = &file.encoding;
-    let fault = |key: &str, message: &str| Err(Fault::new(&["[encoding]", key], format!("encoding.{key} {message}")));
+    let fault = |key: &str, message: &str| {
+        Err(Fault::new(
+            &["[encoding]", key],
+            format!("encoding.{key} {message}"),
+        ))
+    };
     if !(1..=19).contains(&keys.level) {
         return fault("level", "must be 1 to 19");
     }
     if !(20..=27).contains(&keys.window_log) {
-        return fault("window_log", "must be 20 to 27: stock zstd reads no larger window");
+        return fault(
+            "window_log",
+            "must be 20 to 27: stock zstd reads no larger window",
+        );
     }
     if keys.segment_size % 512 != 0 || !(1 << 20..=256 << 20).contains(&keys.segment_size) {
-        return fault("segment_size", "must be a multiple of 512 from 1 MiB to 256 MiB");
+        return fault(
+            "segment_size",
+            "must be a multiple of 512 from 1 MiB to 256 MiB",
+        );
     }
     Ok(())
 }
 
 fn interpreter(file: &RecipeFile, spec: &InterpreterSpec) -> Result<(), Fault> {
     let kind = spec.kind;
-    let fault = |message: String| Err(Fault::new(&["[[interpreter]]", &format!("\"{kind}\"")], message));
+    let fault = |message: String| {
+        Err(Fault::new(
+            &["[[interpreter]]", &format!("\"{kind}\"")],
+            message,
+        ))
+    };
     if !file.python.covers(&spec.version) {
         return fault(format!(
             "interpreter {kind} has version {:?}, which is no Python {}",
             spec.version, file.python
         ));
     }
-    numbers(&["[[interpreter]]", &spec.version], "interpreter.version", &spec.version)?;
+    numbers(
+        &["[[interpreter]]", &spec.version],
+        "interpreter.version",
+        &spec.version,
+    )?;
     if let Some(glibc) = &spec.glibc {
         numbers(&["[[interpreter]]", glibc], "interpreter.glibc", glibc)?;
     }
@@ -145,12 +212,18 @@ fn interpreter(file: &RecipeFile, spec: &InterpreterSpec) -> Result<(), Fault> {
         }
     }
     if let Some(release) = &spec.release {
-        numbers(&["[[interpreter]]", release], "interpreter.release", release)?;
+        numbers(
+            &["[[interpreter]]", release],
+            "interpreter.release",
+            release,
+        )?;
     }
     if let Some(artifact) = &spec.artifact {
         let parts: Vec<&str> = artifact.split(':').collect();
         if parts.len() != 3 || parts.iter().any(|part| word("artifact", part).is_err()) {
-            return fault(format!("artifact {artifact:?} must be `group:artifact:version`"));
+            return fault(format!(
+                "artifact {artifact:?} must be `group:artifact:version`"
+            ));
         }
     }
     for classifier in spec.classifier.values() {
@@ -160,13 +233,19 @@ fn interpreter(file: &RecipeFile, spec: &InterpreterSpec) -> Result<(), Fault> {
         let arch = target.arch;
         let pinned = spec.sha256.contains_key(&arch);
         if !path && !pinned {
-            return fault(format!("interpreter {kind} has no sha256 for {arch}, which {target} needs"));
+            return fault(format!(
+                "interpreter {kind} has no sha256 for {arch}, which {target} needs"
+            ));
         }
         if maven && !spec.classifier.contains_key(&arch) {
-            return fault(format!("interpreter {kind} has no classifier for {arch}, which {target} needs"));
+            return fault(format!(
+                "interpreter {kind} has no classifier for {arch}, which {target} needs"
+            ));
         }
         if path && !spec.path.contains_key(&arch) {
-            return fault(format!("interpreter {kind} has no path for {arch}, which {target} needs"));
+            return fault(format!(
+                "interpreter {kind} has no path for {arch}, which {target} needs"
+            ));
         }
     }
     Ok(())
@@ -179,20 +258,26 @@ fn index(alias: &str, spec: &IndexSpec) -> Result<(), Fault> {
         .bytes()
         .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     if !plain || alias.is_empty() || alias.starts_with('-') || alias.ends_with('-') {
-        return fault(format!("index alias {alias:?} must be lower-case letters, digits and `-`"));
+        return fault(format!(
+            "index alias {alias:?} must be lower-case letters, digits and `-`"
+        ));
     }
     if RESERVED.contains(&alias) {
-        return fault(format!("an index cannot be called {alias:?}: that word is taken"));
+        return fault(format!(
+            "an index cannot be called {alias:?}: that word is taken"
+        ));
     }
     match (&spec.url, spec.default) {
         (None, false) => fault(format!("index {alias} needs a url, or `default = true`")),
-        (Some(_), true) => fault(format!("index {alias} is the machine's default and has a url: give one of them")),
-        (None, true) if spec.kind != IndexKind::Simple => {
-            fault(format!("index {alias} is the machine's default, so its kind is \"simple\""))
-        }
-        (Some(url), _) if url.contains('@') => {
-            fault(format!("the url of index {alias} holds a user or password: put them into netrc or the environment"))
-        }
+        (Some(_), true) => fault(format!(
+            "index {alias} is the machine's default and has a url: give one of them"
+        )),
+        (None, true) if spec.kind != IndexKind::Simple => fault(format!(
+            "index {alias} is the machine's default, so its kind is \"simple\""
+        )),
+        (Some(url), _) if url.contains('@') => fault(format!(
+            "the url of index {alias} holds a user or password: put them into netrc or the environment"
+        )),
         _ => Ok(()),
     }
 }
@@ -201,8 +286,8 @@ fn torch_floor(target: Target, torch: Option<&str>) -> Result<(), Fault> {
     let Some(torch) = torch else { return Ok(()) };
     let near = [section(target), "torch".to_owned()];
     let fault = |message: String| Fault::new(&[&near[0], &near[1]], message);
-    let version = Version::from_str(torch)
-        .map_err(|_| fault(format!("torch {torch:?} is no version")))?;
+    let version =
+        Version::from_str(torch).map_err(|_| fault(format!("torch {torch:?} is no version")))?;
     if !version.local().is_empty() {
         return Err(fault(format!(
             "torch {torch:?} has a local version: the accelerator is the target's, give the public version"
@@ -229,7 +314,9 @@ fn capabilities(target: Target, list: &[ComputeCapability]) -> Result<(), Fault>
     let near = [section(target), "cuda_arch".to_owned()];
     let fault = |message: String| Err(Fault::new(&[&near[0], &near[1]], message));
     if !list.is_sorted_by(|a, b| a < b) {
-        return fault(format!("cuda_arch of {target} must be ascending, each once"));
+        return fault(format!(
+            "cuda_arch of {target} must be ascending, each once"
+        ));
     }
     if list.is_empty() {
         return Ok(());
@@ -283,7 +370,11 @@ fn source(spec: &SourceSpec) -> Result<(), Fault> {
         return fault("[source] archive and sha256 go together");
     }
     if let Some(rev) = &spec.rev
-        && (rev.is_empty() || rev.starts_with('-') || rev.bytes().any(|b| b <= b' ' || b"~^:?*[\\\x7f".contains(&b)))
+        && (rev.is_empty()
+            || rev.starts_with('-')
+            || rev
+                .bytes()
+                .any(|b| b <= b' ' || b"~^:?*[\\\x7f".contains(&b)))
     {
         return fault("[source] rev must be a revision, tag or branch");
     }
@@ -298,8 +389,16 @@ fn reasons(file: &RecipeFile) -> Result<(), Fault> {
         .waiver
         .iter()
         .map(|w| ("[[waiver]]", &w.reason))
-        .chain(file.wheel_waiver.iter().map(|w| ("[[wheel_waiver]]", &w.reason)))
-        .chain(file.startup_hook.iter().map(|h| ("[[startup_hook]]", &h.reason)));
+        .chain(
+            file.wheel_waiver
+                .iter()
+                .map(|w| ("[[wheel_waiver]]", &w.reason)),
+        )
+        .chain(
+            file.startup_hook
+                .iter()
+                .map(|h| ("[[startup_hook]]", &h.reason)),
+        );
     for (table, reason) in given {
         if reason.trim().is_empty() {
             return Err(Fault::new(&[table], format!("{table} needs a reason")));

@@ -115,7 +115,10 @@ pub(crate) fn unknown_key(said: &str) -> Option<String> {
     let known: Vec<String> = quoted.map(str::to_owned).collect();
     let meant = did_you_mean(key, &known);
     if meant.is_empty() && !known.is_empty() {
-        return Some(format!("unknown key {key:?}: known are {}", known.join(", ")));
+        return Some(format!(
+            "unknown key {key:?}: known are {}",
+            known.join(", ")
+        ));
     }
     Some(format!("unknown key {key:?}{meant}"))
 }

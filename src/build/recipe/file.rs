@@ -96,7 +96,9 @@ impl Default for EncodingKeys {
 }
 
 /// A kind of interpreter source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum InterpreterKind {
     /// A python-build-standalone release asset, or a mirror of it.

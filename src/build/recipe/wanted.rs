@@ -147,7 +147,10 @@ fn requirements(
         if !general.iter().any(|w| w.name == *name) {
             return Err(Fault::new(
                 &["without", name],
-                format!("target {} is without {name:?}, which no group lists", names.target),
+                format!(
+                    "target {} is without {name:?}, which no group lists",
+                    names.target
+                ),
             ));
         }
     }
