@@ -4,5 +4,5 @@
 mod name;
 pub mod zip;
 
-pub use name::{NameFault, Names, check_path, escaped};
+pub use name::{NameFault, escaped};
 pub use zip::{ArchiveError, ContainerFault, Member, MemberFault, MemberReader, Method, Zip};

@@ -4,6 +4,7 @@
 //! any segments, and [`LAST_BLOCK`] is one standard zstd frame (RFC 8878); so is each segment alone between the two.
 //! Same bytes, same [`Encoding`], same libzstd: same blocks, on any thread.
 
+mod foreign;
 mod frame;
 mod libzstd;
 
@@ -12,6 +13,7 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
+pub use foreign::FrameReader;
 pub use frame::{FRAME_HEADER_SIZE, FrameHeader, LAST_BLOCK, check_blocks, frame_header};
 use libzstd::{Context, RepeatOffsets};
 

@@ -4,6 +4,7 @@ pub mod bytecode;
 pub mod engine;
 mod error;
 pub mod store;
+pub mod wheel;
 
 use std::sync::Arc;
 
@@ -50,7 +51,7 @@ pub struct PlannedEntry {
 }
 
 /// The RECORD file a component ends with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordPlan {
     /// Path from the bundle's root of `<dist-info>/RECORD`.
     pub path: String,
@@ -59,6 +60,7 @@ pub struct RecordPlan {
 }
 
 /// What one artifact becomes, before its bytes are read. Made by `wheel`, `interpreter`, `source`; run by `engine`.
+#[derive(Debug)]
 pub struct Plan {
     /// Normalised distribution name, or `cpython`, `source`.
     pub name: String,
