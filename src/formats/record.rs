@@ -36,7 +36,9 @@ pub enum RecordError {
     #[error("RECORD gives no digest for {0}")]
     NoDigest(String),
     /// A digest in hexadecimal.
-    #[error("RECORD writes the sha256 of {0} in hexadecimal instead of urlsafe base64 without padding")]
+    #[error(
+        "RECORD writes the sha256 of {0} in hexadecimal instead of urlsafe base64 without padding"
+    )]
     Hex(String),
     /// A digest with `=` at its end.
     #[error("RECORD writes the sha256 of {0} with padding, which the wheel format forbids")]
@@ -73,7 +75,12 @@ pub fn render(rows: &[Row], record_path: &str) -> Vec<u8> {
     for row in rows {
         let digest = row.sha256.map(|d| format!("sha256={}", d.record_form()));
         let size = row.size.map(|size| size.to_string());
-        push_row(&mut out, &row.path, &digest.unwrap_or_default(), &size.unwrap_or_default());
+        push_row(
+            &mut out,
+            &row.path,
+            &digest.unwrap_or_default(),
+            &size.unwrap_or_default(),
+        );
     }
     push_row(&mut out, record_path, "", "");
     out

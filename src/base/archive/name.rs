@@ -255,10 +255,7 @@ mod tests {
 
     #[test]
     fn writes_names_without_raw_control_bytes() {
-        assert_eq!(
-            escaped(b"a\x1b[2J\xff\\\n"),
-            "a\\u{1b}[2J\\xff\\\\\\n"
-        );
+        assert_eq!(escaped(b"a\x1b[2J\xff\\\n"), "a\\u{1b}[2J\\xff\\\\\\n");
         assert_eq!(escaped("r\u{202e}ü".as_bytes()), "r\\u{202e}ü");
     }
 }

@@ -36,9 +36,7 @@ struct End {
 }
 
 pub(super) fn find(bytes: &[u8]) -> Result<Place, ContainerFault> {
-    let window = bytes
-        .len()
-        .saturating_sub(END_SIZE + usize::from(u16::MAX));
+    let window = bytes.len().saturating_sub(END_SIZE + usize::from(u16::MAX));
     let tail = bytes.get(window..).unwrap_or_default();
     let at = window + memmem::rfind(tail, END).ok_or(ContainerFault::NoEnd)?;
     let record = bytes_at(bytes, at, END_SIZE).ok_or(ContainerFault::NoEnd)?;

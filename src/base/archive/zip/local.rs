@@ -20,11 +20,7 @@ pub(super) struct Span {
 }
 
 /// Checks the local header; the span ends before the directory.
-pub(super) fn check(
-    bytes: &[u8],
-    limit: usize,
-    entry: &Entry<'_>,
-) -> Result<Span, MemberFault> {
+pub(super) fn check(bytes: &[u8], limit: usize, entry: &Entry<'_>) -> Result<Span, MemberFault> {
     let missing = || MemberFault::NoLocalHeader(entry.offset);
     let at = usize::try_from(entry.offset).map_err(|_| missing())?;
     let members = bytes.get(..limit).ok_or_else(missing)?;
@@ -136,7 +132,12 @@ pub(super) fn check_between(between: &[u8], entry: &Entry<'_>) -> Result<(), Mem
     }
     let narrow = |size: u64| u32::try_from(size).ok().map(u32::to_le_bytes);
     let crc32 = entry.crc32.to_le_bytes();
-    let long = [&crc32[..], &entry.packed.to_le_bytes(), &entry.unpacked.to_le_bytes()].concat();
+    let long = [
+        &crc32[..],
+        &entry.packed.to_le_bytes(),
+        &entry.unpacked.to_le_bytes(),
+    ]
+    .concat();
     let short = match (narrow(entry.packed), narrow(entry.unpacked)) {
         (Some(packed), Some(unpacked)) => Some([crc32, packed, unpacked].concat()),
         _ => None,

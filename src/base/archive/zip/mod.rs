@@ -282,7 +282,9 @@ fn check_layout(
         .map(|(entry, member)| (entry, member.end))
         .collect();
     order.sort_by_key(|(entry, _)| entry.offset);
-    let first = order.first().map_or(limit as u64, |(entry, _)| entry.offset);
+    let first = order
+        .first()
+        .map_or(limit as u64, |(entry, _)| entry.offset);
     if first != 0 {
         return Err(ArchiveError::Container {
             archive: archive.to_owned(),

@@ -147,7 +147,9 @@ impl Read for MemberReader<'_> {
 impl Source<'_> {
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, MemberFault> {
         match self {
-            Self::Stored(bytes) => bytes.read(buffer).map_err(|e| MemberFault::Damaged(e.to_string())),
+            Self::Stored(bytes) => bytes
+                .read(buffer)
+                .map_err(|e| MemberFault::Damaged(e.to_string())),
             Self::Deflate(state, input) => inflate(state.get(), input, buffer).map(|(len, _)| len),
             Self::Zstd(frame) => frame
                 .read(buffer)
