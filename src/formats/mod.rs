@@ -5,6 +5,7 @@ pub mod component;
 pub mod distribution;
 pub mod elf;
 pub mod floor;
+pub mod launcher;
 pub mod manifest;
 pub mod metadata;
 pub mod record;

@@ -2,6 +2,8 @@
 //! read differently, or that reaches for anything outside its own tree, is refused with the member and the reason.
 
 mod name;
+pub mod links;
+pub mod tar;
 pub mod zip;
 
 pub use name::{NameFault, escaped};

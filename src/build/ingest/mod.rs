@@ -3,6 +3,9 @@
 pub mod bytecode;
 pub mod engine;
 mod error;
+pub mod interpreter;
+pub mod layout;
+pub mod source;
 pub mod store;
 pub mod wheel;
 

@@ -1,0 +1,1 @@
+//! Safe reading of tar archives.
