@@ -31,7 +31,11 @@ pub enum LinkFault {
 /// Anything but a plain relative path inside the tree.
 pub fn check_goal<'a>(path: &str, goal: &'a [u8]) -> Result<&'a str, LinkFault> {
     let goal = std::str::from_utf8(goal).map_err(|_| LinkFault::Text)?;
-    if goal.is_empty() || goal.len() > LONGEST || goal.contains('\\') || goal.chars().any(char::is_control) {
+    if goal.is_empty()
+        || goal.len() > LONGEST
+        || goal.contains('\\')
+        || goal.chars().any(char::is_control)
+    {
         return Err(LinkFault::Text);
     }
     if goal.starts_with('/') {
