@@ -26,6 +26,11 @@ impl Digest {
         &self.0
     }
 
+    /// The digest these 32 bytes are.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The form of RECORD files: urlsafe base64 without padding, 43 characters.
     pub fn record_form(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)

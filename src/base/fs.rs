@@ -1,6 +1,8 @@
 //! All file operations: the only module that names `std::fs`. Every error says what was tried on which path;
 //! everything that appears under its final name appears by rename, complete.
 
+mod range;
+
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use std::path::{Path, PathBuf};
 pub use std::fs::File;
 
 pub use memmap2::Mmap;
+pub use range::{ReadAt, append_range, free_space};
 
 /// A file operation that failed.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,140 @@
+//! Reading and copying byte ranges of open files, and how much room a file system has.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::{At, FsResult, parent};
+
+/// Bytes that can be read at any offset, from many threads at once.
+pub trait ReadAt: Sync {
+    /// Fills `buffer` from `offset`; fewer bytes are an error of kind `UnexpectedEof`.
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// How many bytes there are.
+    fn size(&self) -> io::Result<u64>;
+}
+
+impl ReadAt for File {
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        FileExt::read_exact_at(self, buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+impl ReadAt for [u8] {
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let end = offset.saturating_add(buffer.len() as u64);
+        match self.get(offset as usize..end as usize) {
+            Some(bytes) => {
+                buffer.copy_from_slice(bytes);
+                Ok(())
+            }
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+}
+
+impl<T: ReadAt + ?Sized + Send> ReadAt for &T {
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        (**self).read_exact_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+}
+
+/// Appends `len` bytes of `from`, starting at `offset`, to what was written to `to`: inside the kernel where it can.
+pub fn append_range(from: &File, offset: u64, len: u64, to: &mut File) -> io::Result<()> {
+    let (mut offset, end) = (offset, offset.saturating_add(len));
+    while offset < end {
+        let want = usize::try_from(end - offset).unwrap_or(usize::MAX);
+        match rustix::fs::copy_file_range(from, Some(&mut offset), &*to, None, want) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(
+                rustix::io::Errno::XDEV
+                | rustix::io::Errno::INVAL
+                | rustix::io::Errno::NOSYS
+                | rustix::io::Errno::PERM
+                | rustix::io::Errno::OPNOTSUPP,
+            ) => return append_through_memory(from, offset, end, to),
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+fn append_through_memory(from: &File, mut offset: u64, end: u64, to: &mut File) -> io::Result<()> {
+    let mut buffer = vec![0; 1 << 20];
+    while offset < end {
+        let part = (end - offset).min(buffer.len() as u64);
+        let part = &mut buffer[..part as usize];
+        FileExt::read_exact_at(from, part, offset)?;
+        to.write_all(part)?;
+        offset += part.len() as u64;
+    }
+    Ok(())
+}
+
+/// Bytes an ordinary user may still write on the file system of `path` (or of its folder, while it does not exist).
+pub fn free_space(path: &Path) -> FsResult<u64> {
+    let mut at = path;
+    while super::metadata(at)?.is_none() && parent(at) != at {
+        at = parent(at);
+    }
+    let stat = rustix::fs::statvfs(at).map_err(io::Error::from);
+    let stat = stat.at("ask the free space of", at)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appends_ranges_both_ways_and_notices_a_short_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let bytes: Vec<u8> = (0..3_000_000u32).map(|i| (i % 251) as u8).collect();
+        std::fs::write(dir.path().join("from"), &bytes).unwrap();
+        let from = File::open(dir.path().join("from")).unwrap();
+        for copy in [append_range, |f: &File, o, l, t: &mut File| {
+            append_through_memory(f, o, o + l, t)
+        }] {
+            let mut to = File::create(dir.path().join("to")).unwrap();
+            to.write_all(b"head").unwrap();
+            copy(&from, 1000, 2_500_000, &mut to).unwrap();
+            copy(&from, 7, 0, &mut to).unwrap();
+            to.write_all(b"tail").unwrap();
+            let want = [b"head", &bytes[1000..2_501_000], b"tail"].concat();
+            assert!(std::fs::read(dir.path().join("to")).unwrap() == want);
+            assert!(copy(&from, 2_999_999, 2, &mut to).is_err());
+        }
+    }
+
+    #[test]
+    fn slices_are_read_in_bounds_only() {
+        let bytes: &[u8] = b"abcdef";
+        let mut two = [0; 2];
+        bytes.read_exact_at(&mut two, 4).unwrap();
+        assert_eq!(&two, b"ef");
+        for offset in [5, 6, u64::MAX] {
+            assert!(bytes.read_exact_at(&mut two, offset).is_err());
+        }
+    }
+
+    #[test]
+    fn tells_the_room_of_a_folder_that_is_not_there_yet() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(free_space(&dir.path().join("not/yet")).unwrap() > 0);
+    }
+}
