@@ -1,1 +1,0 @@
-//! Safe reading of tar archives.
