@@ -7,6 +7,8 @@ mod versions;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::target::Arch;
+
 pub use reader::{ElfError, is_elf, read};
 
 /// `e_machine` of x86-64.
@@ -82,6 +84,15 @@ impl ElfFacts {
     /// True for what the dynamic loader can map: a program or a shared object, not an object file or a cubin.
     pub fn is_loadable(&self) -> bool {
         matches!(self.file_type, 2 | 3) && self.machine != MACHINE_CUDA
+    }
+
+    /// True where the file is in the form that hosts of `arch` load.
+    pub fn fits(&self, arch: Arch) -> bool {
+        let machine = match arch {
+            Arch::Amd64 => MACHINE_X86_64,
+            Arch::Arm64 => MACHINE_AARCH64,
+        };
+        self.machine == machine && self.is_64 && !self.big_endian
     }
 
     /// The folders `DT_RUNPATH` names, else those of `DT_RPATH`: the loader ignores the latter where both stand.

@@ -76,7 +76,7 @@ pub struct Floor {
 pub struct HostNeed {
     /// SONAME, such as `libz.so.1`.
     pub library: String,
-    /// Paths in the bundle of files that need it, sorted.
+    /// Paths in the bundle of files that need it, sorted; the first few where it is not optional.
     pub needed_by: Vec<String>,
     /// True where the bundle works without it, but for `switches_off`.
     pub optional: bool,

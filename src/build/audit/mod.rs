@@ -2,7 +2,9 @@
 //! the world (host libraries, plug-ins, shebangs …) is data in `policy.toml`. Findings are all collected before anything is
 //! said; error findings that the recipe does not waive by code, path and reason stop the build.
 
+mod elf;
 mod floor;
+mod needs;
 mod paths;
 mod policy;
 mod resolve;
@@ -117,9 +119,11 @@ pub fn audit(tree: Tree, request: &AuditRequest) -> Result<Audited, Box<Rejected
 /// Judges a tree by a policy; never fails.
 pub fn report(tree: &Tree, request: &AuditRequest, policy: &Policy) -> Report {
     let mut findings = Vec::new();
-    let host_needs = resolve::check(tree, request, policy, &mut findings);
-    let (floor, blame) = floor::check(tree, request, &mut findings);
-    paths::check(tree, policy, &mut findings);
+    let links = resolve::links(tree, request.arch, policy);
+    elf::check(tree, &links, request, policy, &mut findings);
+    let host_needs = needs::check(&links, request, policy, &mut findings);
+    let (floor, blame) = floor::check(&links, request, &mut findings);
+    paths::check(tree, &links, policy, &mut findings);
     startup::check(tree, request, &mut findings);
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.cmp(b)));
     findings.dedup();
