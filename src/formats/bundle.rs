@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::component::{ComponentKind, Layer};
-use super::floor::{Floor, HostNeed};
+pub use super::floor::{Floor, HostNeed};
 use crate::base::digest::Digest;
 use crate::base::segments::Encoding;
 use crate::base::target::{Accelerator, Arch, Target};

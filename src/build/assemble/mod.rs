@@ -1,6 +1,6 @@
 //! Components → [`Tree`]: one owner per path, no collisions, generated files. Works on facts alone and never reads the
 //! gigabytes again. In three steps, because the layout can be rendered only when the rest is known:
-//! [`merge`] → [`Merged::layout_facts`] (the caller renders and ingests the layout like any plan) → [`Merged::finish`].
+//! [`merge`] → [`Merged::layout_plan`] (the caller ingests it like any plan) → [`Merged::finish`].
 
 mod collision;
 mod layout;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::formats::component::{Component, ComponentKind, Layer};
 
 pub use collision::{AssembleError, Collision};
-pub use layout::{LayoutFacts, LicenseFacts};
+pub use layout::LayoutRequest;
 pub use merge::{Merge, Merged, Without, merge};
 pub use startup::StartupHook;
 pub use tree::{Node, Tree};
