@@ -9,9 +9,9 @@ mod places;
 mod startup;
 mod tree;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::build::ingest::store::Backing;
 use crate::formats::component::{Component, ComponentKind, Layer};
 
 pub use collision::{AssembleError, Collision};
@@ -27,8 +27,10 @@ pub struct Placed {
     pub component: Arc<Component>,
     /// The layer it belongs to.
     pub layer: Layer,
-    /// The cached file that holds its segments.
-    pub segments: PathBuf,
+    /// Where its segments lie.
+    pub segments: Backing,
+    /// Alias of the index or interpreter source its artifact came from.
+    pub source: Option<String>,
 }
 
 impl Placed {
