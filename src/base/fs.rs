@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-pub use std::fs::File;
+pub use std::fs::{File, TryLockError};
 
 pub use memmap2::Mmap;
 pub use range::{ReadAt, append_range, free_space};

@@ -9,4 +9,5 @@ pub mod http;
 pub mod progress;
 pub mod python;
 pub mod segments;
+pub mod space;
 pub mod target;

@@ -5,17 +5,31 @@
 //! Under `offline` no socket is opened. Only this stage can make a [`Fetched`].
 
 pub mod address;
+mod blobs;
+mod download;
+mod error;
+mod fetcher;
+mod import;
+pub mod machine;
+mod maven;
+mod order;
+mod pages;
+mod partial;
+mod places;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc;
 
 use url::Url;
 
 use crate::base::digest::Digest;
 use crate::base::http::HttpConfig;
-use crate::base::progress::Progress;
 use address::Addresses;
+use machine::Machine;
+
+pub use blobs::{Blobs, Seen, digest_of};
+pub use error::FetchError;
+pub use fetcher::{Downloads, Fetcher};
+pub use import::{SUMS, write_mirror};
 
 /// Which bytes are wanted, and the places where they may be found, in order of preference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +62,8 @@ pub enum Place {
     Under {
         /// Alias of the base address.
         alias: String,
+        /// The address of an alias that nobody set.
+        base: Option<Url>,
         /// Percent-encoded path below it.
         path: String,
     },
@@ -110,6 +126,8 @@ pub struct FetchConfig {
     pub cache: PathBuf,
     /// Where aliases point.
     pub addresses: Addresses,
+    /// What the machine says of its default index.
+    pub machine: Machine,
     /// How the network is used; `offline` stands here.
     pub http: HttpConfig,
     /// Folder looked in before any index (`--mirror`).
@@ -120,58 +138,6 @@ pub struct FetchConfig {
     pub now: u64,
     /// The `mvn` program.
     pub mvn: PathBuf,
-}
-
-/// Finds and fetches artifacts. Cheap to clone; may be used from any thread.
-#[derive(Clone)]
-pub struct Fetcher {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    config: FetchConfig,
-    progress: Progress,
-}
-
-impl Fetcher {
-    /// A fetcher; opens no socket and makes no folder yet.
-    pub fn new(config: FetchConfig, progress: Progress) -> Result<Self, FetchError> {
-        Ok(Self {
-            inner: Arc::new(Inner { config, progress }),
-        })
-    }
-
-    /// Fetches one artifact.
-    pub fn one(&self, order: &Order) -> Result<Fetched, FetchError> {
-        let _ = (&self.inner.config, &self.inner.progress);
-        Err(FetchError::Nowhere {
-            label: order.label.clone(),
-        })
-    }
-
-    /// Fetches many, several at a time, largest first. Results come as they are done, with the number of their order;
-    /// dropping the receiver stops the rest.
-    pub fn many(&self, orders: Vec<Order>) -> mpsc::Receiver<(usize, Result<Fetched, FetchError>)> {
-        let (send, receive) = mpsc::channel();
-        for (number, order) in orders.iter().enumerate() {
-            let _ = send.send((number, self.one(order)));
-        }
-        receive
-    }
-
-    /// Whether the blob is in the cache (by name and size alone: for plans).
-    pub fn has(&self, _digest: &Digest) -> bool {
-        false
-    }
-}
-
-/// Why an artifact could not be fetched.
-#[derive(Debug, thiserror::Error)]
-pub enum FetchError {
-    /// No place left to look.
-    #[error("{label} was not found in any of its places")]
-    Nowhere {
-        /// The artifact.
-        label: String,
-    },
+    /// Maven's local repository.
+    pub maven_repository: PathBuf,
 }
