@@ -2,12 +2,13 @@
 //! that is shell and Python at once: the shell starts the bundle's own `bin/python`, found from the real place of the
 //! script, so it works under any path, through symbolic links, after any move, with the environment the bundle needs.
 
-/// The first lines of every launcher. To the shell: `exec <root>/bin/python <this file> <arguments>`; to Python: one string.
+/// The first line of every launcher.
+const SHELL: &str = "#!/bin/sh\n";
+/// The next two. To the shell: `exec <root>/bin/python <this file> <arguments>`; to Python: one string.
 /// `realpath` is in coreutils and busybox; `--` and quotes keep blanks, dashes and anything else in paths apart.
-const HEAD: &str = concat!(
-    "#!/bin/sh\n",
+const EXEC: &str = concat!(
     "'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")/../../bin/python\" \"$0\" \"$@\"\n",
-    "' '''\n",
+    "' '''",
 );
 
 /// A launcher for the entry point `module:attribute`; both were checked to be dotted identifiers by the caller
@@ -15,7 +16,7 @@ const HEAD: &str = concat!(
 pub fn entry_point(module: &str, attribute: &str) -> String {
     let first = attribute.split('.').next().unwrap_or(attribute);
     format!(
-        "{HEAD}import sys\nfrom {module} import {first}\nif __name__ == \"__main__\":\n    sys.exit({attribute}())\n"
+        "{SHELL}{EXEC}\nimport sys\nfrom {module} import {first}\nif __name__ == \"__main__\":\n    sys.exit({attribute}())\n"
     )
 }
 
@@ -27,20 +28,34 @@ pub fn from_script(script: &[u8]) -> Option<Vec<u8>> {
     if !is_python_shebang(first) {
         return None;
     }
-    // The encoding of a Python file is declared in its first two lines, which are ours now: keep the declaration.
-    let second = rest.split(|&b| b == b'\n').next().unwrap_or_default();
-    let mut out = Vec::with_capacity(HEAD.len() + rest.len() + second.len());
-    if declares_other_encoding(second) {
-        let (shebang, exec) = HEAD.split_at(HEAD.find('\n').map_or(0, |at| at + 1));
-        out.extend_from_slice(shebang.as_bytes());
-        out.extend_from_slice(second);
-        out.push(b'\n');
-        out.extend_from_slice(exec.as_bytes());
+    // Comments are comments to the shell too. Those at the top stay there: the second line may declare the encoding.
+    let comments = rest
+        .split_inclusive(|&b| b == b'\n')
+        .take_while(|line| is_shell_comment(line))
+        .map(<[u8]>::len)
+        .sum();
+    let (comments, code) = rest.split_at_checked(comments)?;
+    // Of two strings in a row the second is no docstring, and no `from __future__` may follow it. Joined by a line
+    // continuation they are one.
+    let joint: &[u8] = if starts_with_string(code) {
+        b" \\\n"
     } else {
-        out.extend_from_slice(HEAD.as_bytes());
-    }
-    out.extend_from_slice(rest);
-    Some(out)
+        b"\n"
+    };
+    Some([SHELL.as_bytes(), comments, EXEC.as_bytes(), joint, code].concat())
+}
+
+fn is_shell_comment(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let empty = text.is_empty() && !line.contains(&b'\r');
+    line.ends_with(b"\n") && (text.starts_with(b"#") || empty)
+}
+
+fn starts_with_string(code: &[u8]) -> bool {
+    let prefix = |letter: &[u8]| code.strip_prefix(letter);
+    let quote = [b"r", b"R", b"u", b"U"].into_iter().find_map(|l| prefix(l));
+    let quote = quote.unwrap_or(code);
+    quote.starts_with(b"\"") || quote.starts_with(b"'")
 }
 
 /// Whether a first line (`#!…`) starts a Python of any place or name: `#!python`, `#!/x/y/python3.12 -E`,
@@ -84,23 +99,6 @@ pub fn is_object_path(text: &str) -> bool {
             .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
             && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
     })
-}
-
-/// PEP 263: a comment in the first two lines with `coding[:=] name`. UTF-8 is the default and needs no word.
-fn declares_other_encoding(line: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(line);
-    let text = text.trim_start();
-    if !text.starts_with('#') {
-        return false;
-    }
-    let Some((_, after)) = text.split_once("coding") else {
-        return false;
-    };
-    let Some(name) = after.strip_prefix([':', '=']) else {
-        return false;
-    };
-    let name = name.trim_start().to_ascii_lowercase();
-    !(name.starts_with("utf-8") || name.starts_with("utf8"))
 }
 
 #[cfg(test)]
@@ -153,13 +151,22 @@ mod tests {
 
     #[test]
     fn the_rest_of_a_script_stays_and_its_encoding_is_still_declared() {
-        let out =
-            from_script(b"#!/usr/bin/python\n# -*- coding: latin-1 -*-\ns = '\xe9'\n").unwrap();
+        let head = [SHELL, EXEC, "\n"].concat();
+        let out = from_script(b"#!/usr/bin/python\n# coding: latin-1\n\ns = '\xe9'\n").unwrap();
         let lines: Vec<&[u8]> = out.split(|&b| b == b'\n').collect();
-        assert_eq!(lines[1], b"# -*- coding: latin-1 -*-");
-        assert!(out.ends_with(b"s = '\xe9'\n"));
-        let out = from_script(b"#!python\n# coding: utf-8\nx\n").unwrap();
-        assert!(out.starts_with(HEAD.as_bytes()) && out.ends_with(b"# coding: utf-8\nx\n"));
+        assert_eq!(lines[1], b"# coding: latin-1");
+        assert!(out.ends_with(b"' '''\ns = '\xe9'\n"));
+        let out = from_script(b"#!python\r\n\r\nx\r\n").unwrap();
+        assert_eq!(out, [head.as_bytes(), b"\r\nx\r\n"].concat());
+    }
+
+    #[test]
+    fn a_docstring_stays_the_first_string_of_its_file() {
+        for code in ["\"\"\"Doc.\"\"\"\n", "r'''Doc'''\n", "u\"Doc\"\n"] {
+            let out = from_script(format!("#!python\n# c\n{code}").as_bytes()).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert_eq!(text, format!("{SHELL}# c\n{EXEC} \\\n{code}"));
+        }
     }
 
     #[test]
