@@ -33,3 +33,16 @@ pub struct DistributionFacts {
     /// Paths in the bundle of files that run at interpreter start (`.pth` with code, sitecustomize, usercustomize).
     pub startup_hooks: Vec<String>,
 }
+
+/// A distribution's name as PEP 503 writes it: lower case, runs of `-`, `_`, `.` one `-`.
+pub fn normalized_name(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        if !matches!(c, '-' | '_' | '.') {
+            out.push(c.to_ascii_lowercase());
+        } else if !out.ends_with('-') {
+            out.push('-');
+        }
+    }
+    out
+}

@@ -5,9 +5,9 @@
 /// The first line of every launcher.
 const SHELL: &str = "#!/bin/sh\n";
 /// The next two. To the shell: `exec <root>/bin/python <this file> <arguments>`; to Python: one string.
-/// `realpath` is in coreutils and busybox; `--` and quotes keep blanks, dashes and anything else in paths apart.
+/// `realpath` is in coreutils and busybox (whose own knows no `--`); quotes keep blanks and anything else in paths together.
 const EXEC: &str = concat!(
-    "'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")/../../bin/python\" \"$0\" \"$@\"\n",
+    "'''exec' \"$(dirname \"$(realpath \"$0\")\")/../../bin/python\" \"$0\" \"$@\"\n",
     "' '''",
 );
 
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(
             entry_point("pkg.cli", "App.main"),
             "#!/bin/sh\n\
-             '''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")/../../bin/python\" \"$0\" \"$@\"\n\
+             '''exec' \"$(dirname \"$(realpath \"$0\")\")/../../bin/python\" \"$0\" \"$@\"\n\
              ' '''\n\
              import sys\n\
              from pkg.cli import App\n\

@@ -1,3 +1,4 @@
 //! The offline suite, one binary, modules in pipeline order.
 
 mod house;
+mod tags;
