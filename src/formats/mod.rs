@@ -8,6 +8,7 @@ pub mod floor;
 pub mod launcher;
 pub mod manifest;
 pub mod metadata;
+pub mod pylock;
 pub mod record;
 pub mod segment_table;
 pub mod simple_index;

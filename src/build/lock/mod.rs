@@ -4,8 +4,14 @@
 mod check;
 mod file;
 pub mod markers;
+mod place;
+pub mod project;
+pub mod resolve;
+pub mod uv;
 pub mod wheel_name;
+pub mod write;
 
 pub use file::{
     Lock, LockError, LockedInterpreter, LockedSource, LockedWheel, SCHEMA_VERSION, file_name,
 };
+pub use place::{Found, current, find, path};

@@ -18,6 +18,8 @@ pub struct WheelName {
     pub name: String,
     /// Version.
     pub version: Version,
+    /// Build tag: its number and what follows.
+    pub build: Option<(u64, String)>,
     /// Python tags.
     pub pythons: Vec<String>,
     /// ABI tags.
@@ -39,13 +41,12 @@ impl WheelName {
             .strip_suffix(".whl")
             .ok_or_else(|| bad("it does not end in .whl"))?;
         let parts: Vec<&str> = stem.split('-').collect();
-        let (name, version, tags) = match parts.as_slice() {
-            [name, version, tags @ ..] if tags.len() == 3 => (name, version, tags),
+        let (name, version, build, tags) = match parts.as_slice() {
+            [name, version, tags @ ..] if tags.len() == 3 => (name, version, None, tags),
             [name, version, build, tags @ ..] if tags.len() == 3 => {
-                if !build.starts_with(|c: char| c.is_ascii_digit()) {
-                    return Err(bad("its build tag does not begin with a digit"));
-                }
-                (name, version, tags)
+                let build = build_tag(build)
+                    .ok_or_else(|| bad("its build tag does not begin with a number"))?;
+                (name, version, Some(build), tags)
             }
             _ => return Err(bad("expected five or six parts with `-` between")),
         };
@@ -72,6 +73,7 @@ impl WheelName {
         Ok(Self {
             name: normalized(name),
             version,
+            build,
             pythons: set(0)?,
             abis: set(1)?,
             platforms: set(2)?,
@@ -79,58 +81,96 @@ impl WheelName {
     }
 }
 
+fn build_tag(text: &str) -> Option<(u64, String)> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, rest) = text.split_at_checked(end)?;
+    Some((number.parse().ok()?, rest.to_owned()))
+}
+
 /// Whether a wheel can be installed for a CPython of this minor version on Linux with glibc 2.28.
 pub fn fits(wheel: &WheelName, arch: Arch, python: PythonMinor) -> bool {
-    let platform = wheel.platforms.iter().any(|p| platform_fits(p, arch));
-    let pure = wheel.platforms.iter().any(|p| p == "any");
-    wheel.pythons.iter().any(|tag| {
-        wheel.abis.iter().any(|abi| {
-            if abi == "none" {
-                (platform || pure) && python_fits(tag, python)
-            } else if abi == "abi3" {
-                platform && older_or_same(tag, python)
-            } else {
-                platform && *abi == python.tag() && *tag == python.tag()
+    rank(wheel, arch, python).is_some()
+}
+
+/// How well a wheel fits: its best tag's place in the order of PEP 425, less is better; none if it does not fit. Of two
+/// wheels that fit alike, the one with the higher build tag is better.
+pub fn rank(wheel: &WheelName, arch: Arch, python: PythonMinor) -> Option<Rank> {
+    let mut best: Option<(u8, u8, u32)> = None;
+    for platform in &wheel.platforms {
+        let distance = if platform == "any" {
+            None
+        } else if let Some(distance) = platform_distance(platform, arch) {
+            Some(distance)
+        } else {
+            continue;
+        };
+        for tag in &wheel.pythons {
+            for abi in &wheel.abis {
+                if let Some((class, age)) = class(tag, abi, distance.is_some(), python) {
+                    let this = (class, age, distance.unwrap_or(0));
+                    best = Some(best.map_or(this, |b| b.min(this)));
+                }
             }
-        })
+        }
+    }
+    best.map(|tag| Rank {
+        tag,
+        build: std::cmp::Reverse(wheel.build.clone()),
     })
 }
 
-fn python_fits(tag: &str, python: PythonMinor) -> bool {
-    if tag == python.tag() || tag == format!("cp{}", python.major) {
-        return true;
+/// A place in the order of fitting wheels: less is better.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    tag: (u8, u8, u32),
+    build: std::cmp::Reverse<Option<(u64, String)>>,
+}
+
+/// Class of a tag and how many minor versions it is older, in the order interpreters prefer them.
+fn class(tag: &str, abi: &str, native: bool, python: PythonMinor) -> Option<(u8, u8)> {
+    let own = tag == python.tag();
+    match (abi, native) {
+        (abi, true) if own && *abi == python.tag() => Some((0, 0)),
+        ("abi3", true) => {
+            let age = age(tag.strip_prefix("cp")?, python)?;
+            Some((if age == 0 { 1 } else { 3 }, age))
+        }
+        ("none", true) if own => Some((2, 0)),
+        ("none", false) if own => Some((5, 0)),
+        ("none", _) => {
+            let class = if native { 4 } else { 6 };
+            let digits = tag.strip_prefix("py")?;
+            if digits == python.major.to_string() {
+                return Some((class, 1));
+            }
+            let age = age(digits, python)?;
+            Some((class, if age == 0 { 0 } else { age + 1 }))
+        }
+        _ => None,
     }
-    let Some(digits) = tag.strip_prefix("py") else {
-        return false;
-    };
-    let Some(minor) = digits.strip_prefix(&python.major.to_string()) else {
-        return false;
-    };
-    minor.is_empty() || minor.parse::<u8>().is_ok_and(|m| m <= python.minor)
 }
 
-fn older_or_same(tag: &str, python: PythonMinor) -> bool {
-    tag.strip_prefix(&format!("cp{}", python.major))
-        .and_then(|minor| minor.parse::<u8>().ok())
-        .is_some_and(|minor| (2..=python.minor).contains(&minor))
+/// Minor versions between `39` and Python 3.12; none for a newer one.
+fn age(digits: &str, python: PythonMinor) -> Option<u8> {
+    let minor = digits.strip_prefix(&python.major.to_string())?;
+    python.minor.checked_sub(minor.parse().ok()?)
 }
 
-fn platform_fits(tag: &str, arch: Arch) -> bool {
-    let Some(kind) = tag
-        .strip_suffix(arch.machine())
-        .and_then(|rest| rest.strip_suffix('_'))
-    else {
-        return false;
-    };
+/// Steps below the newest glibc that is taken; none for a platform that does not fit.
+fn platform_distance(tag: &str, arch: Arch) -> Option<u32> {
+    let kind = tag.strip_suffix(arch.machine())?.strip_suffix('_')?;
     let amd64 = arch == Arch::Amd64;
-    match kind {
-        "linux" | "manylinux2014" => true,
-        "manylinux1" | "manylinux2010" => amd64,
-        _ => kind
-            .strip_prefix("manylinux_2_")
-            .and_then(|minor| minor.parse::<u32>().ok())
-            .is_some_and(|minor| minor <= GLIBC_MINOR),
-    }
+    // An old alias stands right behind the tag it means.
+    let (minor, alias) = match kind {
+        "linux" => return Some(u32::MAX),
+        "manylinux2014" => (17, 1),
+        "manylinux2010" if amd64 => (12, 1),
+        "manylinux1" if amd64 => (5, 1),
+        _ => (kind.strip_prefix("manylinux_2_")?.parse::<u32>().ok()?, 0),
+    };
+    Some(GLIBC_MINOR.checked_sub(minor)? * 2 + alias)
 }
 
 #[cfg(test)]
@@ -201,5 +241,36 @@ mod tests {
             Arch::Arm64
         ));
         assert!(fits_at("a-1-cp312-cp312-linux_aarch64.whl", Arch::Arm64));
+    }
+
+    #[test]
+    fn the_better_of_two_wheels_is_the_one_interpreters_prefer() {
+        let order = [
+            "a-1-2-cp312-cp312-manylinux_2_28_x86_64.whl",
+            "a-1-1-cp312-cp312-manylinux_2_28_x86_64.whl",
+            "a-1-cp312-cp312-manylinux_2_28_x86_64.whl",
+            "a-1-cp312-cp312-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+            "a-1-cp312-cp312-manylinux2014_x86_64.whl",
+            "a-1-cp312-cp312-linux_x86_64.whl",
+            "a-1-cp312-abi3-manylinux1_x86_64.whl",
+            "a-1-cp312-none-manylinux_2_28_x86_64.whl",
+            "a-1-cp311-abi3-manylinux_2_28_x86_64.whl",
+            "a-1-cp39-abi3-manylinux_2_28_x86_64.whl",
+            "a-1-py312-none-manylinux_2_28_x86_64.whl",
+            "a-1-py3-none-manylinux_2_28_x86_64.whl",
+            "a-1-py311-none-manylinux_2_28_x86_64.whl",
+            "a-1-cp312-none-any.whl",
+            "a-1-py312-none-any.whl",
+            "a-1-py3-none-any.whl",
+            "a-1-py30-none-any.whl",
+        ];
+        let ranks: Vec<Rank> = order
+            .iter()
+            .map(|file| {
+                let python = "3.12".parse().unwrap();
+                rank(&WheelName::parse(file).unwrap(), Arch::Amd64, python).unwrap()
+            })
+            .collect();
+        assert!(ranks.is_sorted_by(|a, b| a < b), "{ranks:#?}");
     }
 }
