@@ -58,8 +58,8 @@ def table(title: str, a: list[Run], b: list[Run], peer: str) -> list[str]:
         ]
         lines.append(f"| {name} | {' | '.join(figures)} |")
     lines += [
-        f"| **ratio** | **{ratio(a, b, lambda r: r.wall):.2f}** | **{ratio(a, b, lambda r: r.cpu):.2f}** | "
-        f"{ratio(a, b, lambda r: r.rss):.2f} | {ratio(a, b, lambda r: r.size):.3f} |",
+        (f"| **ratio** | **{ratio(a, b, lambda r: r.wall):.2f}** | **{ratio(a, b, lambda r: r.cpu):.2f}** | "
+        f"{ratio(a, b, lambda r: r.rss):.2f} | {ratio(a, b, lambda r: r.size):.3f} |"),
         "",
     ]
     return lines

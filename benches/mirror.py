@@ -41,7 +41,7 @@ def handler(folder: pathlib.Path, budget: Budget) -> type[http.server.BaseHTTPRe
             self.end_headers()
             self.wfile.write(body)
 
-        def do_GET(self) -> None:  # noqa: N802 - the name the base class calls
+        def do_GET(self) -> None:
             parts = [p.replace("%2B", "+") for p in self.path.split("/") if p]
             path = folder / parts[-1]
             if not path.is_file():
