@@ -2,6 +2,7 @@
 //! with an [`Outcome`]; whatever went wrong is an error with causes, printed once by `main`.
 
 pub mod completions;
+pub mod edge;
 pub mod report;
 pub mod terminal;
 

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::component::{ComponentKind, Layer};
+pub use super::floor::{Floor, HostNeed};
 use crate::base::digest::Digest;
 use crate::base::segments::Encoding;
 use crate::base::target::{Accelerator, Arch, Target};
@@ -137,31 +138,6 @@ pub struct Coverage {
     pub sass: Vec<String>,
     /// Code that newer devices compile (`compute_90`).
     pub ptx: Vec<String>,
-}
-
-/// Oldest library versions the host may have.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Floor {
-    /// glibc, such as `2.28`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub glibc: Option<String>,
-    /// libstdc++'s GLIBCXX.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub glibcxx: Option<String>,
-    /// libstdc++'s CXXABI.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cxxabi: Option<String>,
-}
-
-/// A library the host brings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostNeed {
-    /// SONAME.
-    pub library: String,
-    /// Paths of the files that need it.
-    pub needed_by: Vec<String>,
-    /// Whether the bundle does its work without it.
-    pub optional: bool,
 }
 
 /// A distribution of ours that stands in for another.
@@ -317,4 +293,77 @@ impl Bundle {
 /// `<name>-<target>.tar.zst`.
 pub fn file_name(name: &str, target: Target) -> String {
     format!("{name}-{target}.tar.zst")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle() -> Bundle {
+        let digest = Digest::of(b"x");
+        let target: Target = "amd64-cu130".parse().unwrap();
+        Bundle {
+            schema_version: SCHEMA_VERSION,
+            facts: BundleFacts {
+                name: "pointcept-runtime".to_owned(),
+                version: "1.0".to_owned(),
+                target: target.into(),
+                python: "3.12.1".to_owned(),
+                torch: None,
+                cuda: None,
+                cuda_arch: None,
+                coverage: Vec::new(),
+                floor: Floor::default(),
+                host_needs: Vec::new(),
+                shims: Vec::new(),
+                source: None,
+            },
+            size: Size {
+                unpacked: 3,
+                files: 1,
+            },
+            layers: Vec::new(),
+            components: Vec::new(),
+            digests: Digests {
+                files: digest,
+                recipe: None,
+                lock: None,
+            },
+            encoding: (&Encoding::default()).into(),
+        }
+    }
+
+    #[test]
+    fn bytes_are_canonical_and_come_back() {
+        let bytes = bundle().to_bytes().unwrap();
+        assert_eq!(Bundle::parse(&bytes).unwrap(), bundle());
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(
+            text.starts_with("{\n  \"schema_version\": 1,\n  \"name\": \"pointcept-runtime\",\n")
+        );
+        assert!(text.ends_with("}\n"));
+        assert!(
+            !text.contains("null"),
+            "what is not known is absent: {text}"
+        );
+        assert_eq!(
+            bundle().file_name(),
+            "pointcept-runtime-amd64-cu130.tar.zst"
+        );
+    }
+
+    #[test]
+    fn tells_a_newer_schema_from_a_broken_file() {
+        let newer = br#"{"schema_version": 2, "all": "else"}"#;
+        assert!(matches!(
+            Bundle::parse(newer),
+            Err(BundleJsonError::Version(2))
+        ));
+        for broken in [&b"{}"[..], b"", br#"{"schema_version": 1}"#] {
+            assert!(matches!(
+                Bundle::parse(broken),
+                Err(BundleJsonError::Json(_))
+            ));
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Bytes in, types out: no paths on disk, no network.
 
 pub mod bundle;
+pub mod bundle_reader;
 pub mod component;
 pub mod distribution;
 pub mod elf;
@@ -14,4 +15,5 @@ pub mod segment_table;
 pub mod simple_index;
 pub mod tags;
 pub mod tar_entry;
+pub mod tar_reader;
 pub mod wheel;

@@ -238,7 +238,13 @@ impl SegmentTable {
             if segment.offset != offset {
                 return bad("does not begin where the one before it ends");
             }
-            if segment.unpacked > MAX_SEGMENT_SIZE || segment.unpacked % 512 != 0 {
+            let most_packed = segment
+                .unpacked
+                .saturating_add((segment.unpacked >> 7) + 1024);
+            if segment.unpacked > MAX_SEGMENT_SIZE
+                || segment.unpacked % 512 != 0
+                || segment.packed > most_packed
+            {
                 return bad("has an impossible size");
             }
             let Some(end) = offset.checked_add(segment.packed) else {

@@ -1,6 +1,6 @@
 //! Components → [`Tree`]: one owner per path, no collisions, generated files. Works on facts alone and never reads the
 //! gigabytes again. In three steps, because the layout can be rendered only when the rest is known:
-//! [`merge`] → [`Merged::layout_facts`] (the caller renders and ingests the layout like any plan) → [`Merged::finish`].
+//! [`merge`] → [`Merged::layout_plan`] (the caller ingests it like any plan) → [`Merged::finish`].
 
 mod collision;
 mod layout;
@@ -9,13 +9,13 @@ mod places;
 mod startup;
 mod tree;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::build::ingest::store::Backing;
 use crate::formats::component::{Component, ComponentKind, Layer};
 
 pub use collision::{AssembleError, Collision};
-pub use layout::{LayoutFacts, LicenseFacts};
+pub use layout::LayoutRequest;
 pub use merge::{Merge, Merged, Without, merge};
 pub use startup::StartupHook;
 pub use tree::{Node, Tree};
@@ -27,8 +27,10 @@ pub struct Placed {
     pub component: Arc<Component>,
     /// The layer it belongs to.
     pub layer: Layer,
-    /// The cached file that holds its segments.
-    pub segments: PathBuf,
+    /// Where its segments lie.
+    pub segments: Backing,
+    /// Alias of the index or interpreter source its artifact came from.
+    pub source: Option<String>,
 }
 
 impl Placed {

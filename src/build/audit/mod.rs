@@ -17,10 +17,11 @@ use crate::base::digest::Digest;
 use crate::base::finding::{Finding, Severity};
 use crate::base::target::Arch;
 use crate::build::assemble::Tree;
-use crate::formats::floor::{Floor, HostNeed};
+use crate::build::recipe::{RecipeFile, Waiver};
+use crate::formats::floor::{DottedVersion, Floor, HostNeed, NotDotted};
 
 pub use policy::Policy;
-pub use waiver::{Waived, Waiver};
+pub use waiver::Waived;
 
 /// What the recipe says that the audit has to know.
 #[derive(Debug, Clone)]
@@ -35,6 +36,29 @@ pub struct AuditRequest {
     pub allowed_hooks: Vec<Digest>,
     /// SONAMEs the recipe counts among the host's libraries, beyond those of the policy.
     pub host_libraries: Vec<String>,
+}
+
+impl AuditRequest {
+    /// What `recipe` says for a bundle of `arch`. An interpreter that itself needs a newer glibc than the recipe's floor, as the
+    /// recipe's `[[interpreter]]` declares, raises the floor of the bundle.
+    pub fn new(
+        recipe: &RecipeFile,
+        arch: Arch,
+        interpreter_glibc: Option<&str>,
+    ) -> Result<Self, NotDotted> {
+        let floor: DottedVersion = recipe.floor.glibc.parse()?;
+        let interpreter = interpreter_glibc.map(str::parse).transpose()?;
+        Ok(Self {
+            arch,
+            declared: Floor {
+                glibc: Some(floor).max(interpreter),
+                ..Floor::default()
+            },
+            waivers: recipe.waiver.clone(),
+            allowed_hooks: recipe.startup_hook.iter().map(|h| h.sha256).collect(),
+            host_libraries: recipe.host.libraries.clone(),
+        })
+    }
 }
 
 /// Where a floor comes from: the file that asks for the highest version.

@@ -4,17 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::finding::{Finding, Severity};
-
-/// A finding that the recipe accepts.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Waiver {
-    /// Code of the finding.
-    pub code: String,
-    /// Path of the finding; `*` stands for any text without `/`, `**` for any text, `?` for one character.
-    pub path: String,
-    /// Why it is accepted.
-    pub reason: String,
-}
+use crate::build::recipe::Waiver;
 
 /// A finding and the reason why it is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

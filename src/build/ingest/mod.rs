@@ -3,6 +3,7 @@
 pub mod bytecode;
 pub mod engine;
 mod error;
+pub mod inputs;
 pub mod interpreter;
 pub mod layout;
 pub mod source;

@@ -263,7 +263,8 @@ pub struct SourceSpec {
 pub struct Waiver {
     /// Code of the finding, such as "elf-needed-missing".
     pub code: String,
-    /// Path in the bundle, exactly as the finding gives it.
+    /// Path in the bundle as the finding gives it; "*" stands for any text without "/", "**" for any text, "?" for
+    /// one character.
     pub path: String,
     /// Why it is no fault here.
     pub reason: String,

@@ -1,0 +1,289 @@
+//! A packed bundle, read at random by its segment table: bundle.json from the first segments alone, any segment or run
+//! of segments decoded alone and by any number of threads. What the table says is checked against the frame before
+//! anything is believed; blocks are checked by XXH3 before they are decoded.
+//!
+//! Without a table a bundle is read front to back: [`front_to_back`].
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use super::bundle::{BUNDLE_JSON, Bundle, BundleJsonError, MAX_BUNDLE_JSON};
+use super::manifest;
+use super::segment_table::{FOOTER_SIZE, Footer, Part, Segment, SegmentTable, TableError};
+use super::tar_reader::{Ends, Entries, TarReadError};
+use crate::base::digest::Digest;
+use crate::base::fs::ReadAt;
+use crate::base::segments::{
+    self, FRAME_HEADER_SIZE, FrameHeader, LAST_BLOCK, SegmentError, decode_segment,
+};
+
+/// No files.jsonl is larger.
+const MAX_FILES: u64 = 1 << 30;
+
+/// Why a bundle cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleReadError {
+    /// The file could not be read.
+    #[error("could not read {what}")]
+    Read {
+        /// Which part.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Not a bundle at all.
+    #[error("this is no bundle")]
+    Header(#[source] SegmentError),
+    /// The segment table is missing or damaged.
+    #[error("the bundle is cut short or damaged at its end")]
+    Table(#[source] TableError),
+    /// The frame does not end where the table says.
+    #[error("the bundle's frame does not end where its segment table says")]
+    FrameEnd,
+    /// A segment whose bytes are not those that were written.
+    #[error("segment {0} is damaged: its checksum does not match")]
+    Checksum(usize),
+    /// A segment that does not decode.
+    #[error("segment {number} is damaged")]
+    Segment {
+        /// Number of the segment.
+        number: usize,
+        /// Why.
+        #[source]
+        source: SegmentError,
+    },
+    /// There is no such segment.
+    #[error("the bundle has no segment {0}")]
+    NoSegment(usize),
+    /// The archive inside is not in the dialect of bundles.
+    #[error("the archive inside is damaged")]
+    Archive(#[from] TarReadError),
+    /// An entry stands where another one should.
+    #[error("the bundle does not begin with {BUNDLE_JSON} and {}", manifest::FILES)]
+    Begin,
+    /// bundle.json is damaged, or newer.
+    #[error("could not read the bundle's description")]
+    Json(#[from] BundleJsonError),
+    /// The list of files is damaged.
+    #[error("could not read the bundle's list of files")]
+    Files(#[from] manifest::ManifestError),
+    /// bundle.json and segment table speak of different components.
+    #[error("bundle.json names other components than the segment table")]
+    Components,
+    /// files.jsonl is not the one bundle.json names.
+    #[error("the list of files is not the one bundle.json was written with")]
+    FilesDigest,
+}
+
+/// What the first entries of a bundle say.
+#[derive(Debug, Clone)]
+pub struct Described {
+    /// bundle.json.
+    pub bundle: Bundle,
+    /// Digest of its bytes: the identity of the bundle.
+    pub identity: Digest,
+}
+
+/// A bundle open for reading at random.
+#[derive(Debug)]
+pub struct BundleReader<R> {
+    source: R,
+    header: FrameHeader,
+    table: SegmentTable,
+    size: u64,
+}
+
+impl<R: ReadAt> BundleReader<R> {
+    /// Reads header and segment table; decodes nothing.
+    pub fn open(source: R) -> Result<Self, BundleReadError> {
+        let read = |buffer: &mut [u8], offset, what| {
+            source
+                .read_exact_at(buffer, offset)
+                .map_err(|source| BundleReadError::Read { what, source })
+        };
+        let what = "the size of the bundle";
+        let size = source
+            .size()
+            .map_err(|source| BundleReadError::Read { what, source })?;
+        let mut start = [0; FRAME_HEADER_SIZE];
+        let have = size.min(FRAME_HEADER_SIZE as u64) as usize;
+        read(&mut start[..have], 0, "the beginning of the bundle")?;
+        let header = FrameHeader::parse(&start).map_err(BundleReadError::Header)?;
+        let table = |e| BundleReadError::Table(e);
+        let least = (FRAME_HEADER_SIZE + LAST_BLOCK.len() + FOOTER_SIZE) as u64;
+        if size < least {
+            return Err(table(TableError::Missing));
+        }
+        let what = "the segment table";
+        let mut footer = [0; FOOTER_SIZE];
+        read(&mut footer, size - FOOTER_SIZE as u64, what)?;
+        let footer = Footer::parse(&footer).map_err(table)?;
+        let begin = size
+            .checked_sub(footer.frame_size())
+            .filter(|begin| *begin >= (FRAME_HEADER_SIZE + LAST_BLOCK.len()) as u64)
+            .ok_or(table(TableError::Damaged("it is longer than the file")))?;
+        let mut frame = vec![0; footer.frame_size() as usize];
+        read(&mut frame, begin, what)?;
+        let parsed = SegmentTable::parse(&frame, &footer, &header, size).map_err(table)?;
+        let mut last = [0; LAST_BLOCK.len()];
+        read(&mut last, begin - LAST_BLOCK.len() as u64, what)?;
+        if last != LAST_BLOCK {
+            return Err(BundleReadError::FrameEnd);
+        }
+        Ok(Self {
+            source,
+            header,
+            table: parsed,
+            size,
+        })
+    }
+
+    /// Where the segments lie.
+    pub fn table(&self) -> &SegmentTable {
+        &self.table
+    }
+
+    /// What the frame header says.
+    pub fn header(&self) -> FrameHeader {
+        self.header
+    }
+
+    /// Bytes of the whole file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Numbers of the segments of a part; they are neighbours.
+    pub fn segments_of(&self, part: Part) -> Range<usize> {
+        let rows = &self.table.segments;
+        let first = rows.iter().position(|s| s.part == part);
+        let count = rows.iter().filter(|s| s.part == part).count();
+        first.map_or(0..0, |first| first..first + count)
+    }
+
+    /// Reads the blocks of a segment into `blocks` (replacing it) and checks them.
+    pub fn read_blocks(
+        &self,
+        number: usize,
+        blocks: &mut Vec<u8>,
+    ) -> Result<Segment, BundleReadError> {
+        let missing = BundleReadError::NoSegment(number);
+        let segment = *self.table.segments.get(number).ok_or(missing)?;
+        blocks.clear();
+        blocks.resize(segment.packed as usize, 0);
+        let what = "a segment";
+        self.source
+            .read_exact_at(blocks, segment.offset)
+            .map_err(|source| BundleReadError::Read { what, source })?;
+        if segments::xxh3(blocks) == segment.xxh3 {
+            Ok(segment)
+        } else {
+            Err(BundleReadError::Checksum(number))
+        }
+    }
+
+    /// Decodes one segment into `tar`, replacing it.
+    pub fn decode(&self, number: usize, tar: &mut Vec<u8>) -> Result<(), BundleReadError> {
+        let mut blocks = Vec::new();
+        let segment = self.read_blocks(number, &mut blocks)?;
+        decode_segment(&blocks, segment.unpacked, tar)
+            .map_err(|source| BundleReadError::Segment { number, source })
+    }
+
+    /// The bytes of tar of neighbouring segments, decoded one at a time.
+    pub fn stream(&self, numbers: Range<usize>) -> Stream<'_, R> {
+        Stream {
+            reader: self,
+            numbers,
+            tar: Vec::new(),
+            at: 0,
+        }
+    }
+
+    /// The entries of one component, by its number in the table.
+    pub fn component(&self, number: u32) -> Entries<Stream<'_, R>> {
+        let numbers = self.segments_of(Part::Component(number));
+        Entries::new(self.stream(numbers), Ends::Entry)
+    }
+
+    /// bundle.json, from the first segment.
+    pub fn describe(&self) -> Result<Described, BundleReadError> {
+        let described = describe(&mut self.head())?;
+        let ids = described.bundle.components.iter().map(|c| c.id);
+        if ids.eq(self.table.components.iter().copied()) {
+            Ok(described)
+        } else {
+            Err(BundleReadError::Components)
+        }
+    }
+
+    /// The rows of files.jsonl, from the first segments.
+    pub fn files(&self) -> Result<Vec<manifest::Row>, BundleReadError> {
+        let mut head = self.head();
+        let described = describe(&mut head)?;
+        match head.next_entry()? {
+            Some(entry) if entry.path == manifest::FILES => {}
+            _ => return Err(BundleReadError::Begin),
+        }
+        let bytes = head.read_content(MAX_FILES)?;
+        if Digest::of(&bytes) != described.bundle.digests.files {
+            return Err(BundleReadError::FilesDigest);
+        }
+        Ok(manifest::read_files(&bytes)?)
+    }
+
+    fn head(&self) -> Entries<Stream<'_, R>> {
+        let numbers = self.segments_of(Part::Head);
+        Entries::new(self.stream(numbers), Ends::Entry)
+    }
+}
+
+/// bundle.json of an archive: its first entry.
+pub fn describe<R: Read>(entries: &mut Entries<R>) -> Result<Described, BundleReadError> {
+    match entries.next_entry()? {
+        Some(entry) if entry.path == BUNDLE_JSON => {}
+        _ => return Err(BundleReadError::Begin),
+    }
+    let bytes = entries.read_content(MAX_BUNDLE_JSON)?;
+    Ok(Described {
+        bundle: Bundle::parse(&bytes)?,
+        identity: Digest::of(&bytes),
+    })
+}
+
+/// All entries of a bundle as any decoder sees them, for sources that cannot be read at random.
+pub fn front_to_back<R: Read>(packed: R) -> Result<Entries<impl Read>, BundleReadError> {
+    let what = "the bundle";
+    let tar =
+        segments::decode_stream(packed).map_err(|source| BundleReadError::Read { what, source })?;
+    Ok(Entries::new(tar, Ends::Archive))
+}
+
+/// Neighbouring segments as one stream of tar bytes.
+pub struct Stream<'a, R> {
+    reader: &'a BundleReader<R>,
+    numbers: Range<usize>,
+    tar: Vec<u8>,
+    at: usize,
+}
+
+impl<R: ReadAt> Read for Stream<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.tar.len() {
+            let Some(number) = self.numbers.next() else {
+                return Ok(0);
+            };
+            self.at = 0;
+            self.reader
+                .decode(number, &mut self.tar)
+                .inspect_err(|_| self.numbers = 0..0)
+                .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        }
+        let left = self.tar.get(self.at..).unwrap_or_default();
+        let read = left.len().min(out.len());
+        out[..read].copy_from_slice(&left[..read]);
+        self.at += read;
+        Ok(read)
+    }
+}
