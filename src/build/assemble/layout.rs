@@ -57,7 +57,8 @@ impl Merged {
         })
     }
 
-    fn layout_values(&self, request: &LayoutRequest) -> LayoutValues {
+    /// The values of the files that are rendered.
+    pub fn layout_values(&self, request: &LayoutRequest) -> LayoutValues {
         LayoutValues {
             bundle_name: request.bundle_name.clone(),
             bundle_version: request.bundle_version.clone(),
