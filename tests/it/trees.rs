@@ -8,6 +8,7 @@ use bundler::base::digest::Digest;
 use bundler::base::target::Arch;
 use bundler::build::assemble::{AssembleError, Merge, Placed, Tree, merge};
 use bundler::build::audit::AuditRequest;
+use bundler::build::ingest::store::Backing;
 use bundler::formats::component::{
     Component, ComponentKind, Entry, EntryKind, FileFacts, Layer, TextFacts, component_id,
 };
@@ -70,7 +71,8 @@ pub fn component(kind: ComponentKind, layer: Layer, name: &str, mut entries: Vec
             notes: Vec::new(),
         }),
         layer,
-        segments: PathBuf::new(),
+        segments: Backing::Memory(Arc::from([])),
+        source: None,
     }
 }
 
