@@ -1,6 +1,7 @@
 //! All file operations: the only module that names `std::fs`. Every error says what was tried on which path;
 //! everything that appears under its final name appears by rename, complete.
 
+mod lock;
 mod range;
 
 use std::fs::{self, OpenOptions};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 pub use std::fs::{File, TryLockError};
 
 pub use memmap2::Mmap;
+pub use lock::{touch, try_lock};
 pub use range::{ReadAt, append_range, free_space};
 
 /// A file operation that failed.
@@ -312,14 +314,23 @@ pub struct DraftDir {
 impl DraftDir {
     /// Makes an empty one in `parent`, which is made if needed.
     pub fn new(parent: &Path) -> FsResult<Self> {
+        use std::os::unix::fs::MetadataExt;
         create_dir_all(parent)?;
-        let dir = tempfile::Builder::new()
-            .prefix(DRAFT)
-            .tempdir_in(parent)
-            .at("make folder in", parent)?;
-        let lock = open(dir.path())?;
-        lock.lock().at("lock", dir.path())?;
-        Ok(Self { dir, _lock: lock })
+        loop {
+            let dir = tempfile::Builder::new()
+                .prefix(DRAFT)
+                .tempdir_in(parent)
+                .at("make folder in", parent)?;
+            // A sweeper may come between the two lines above and below: then the folder is gone, or has no name.
+            let Ok(lock) = open(dir.path()) else {
+                continue;
+            };
+            lock.lock().at("lock", dir.path())?;
+            let ours = lock.metadata().at("look at", dir.path())?;
+            if metadata(dir.path())?.is_some_and(|there| there.ino() == ours.ino()) {
+                return Ok(Self { dir, _lock: lock });
+            }
+        }
     }
 
     /// Where it is.
