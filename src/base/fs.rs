@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 pub use std::fs::{File, TryLockError};
 
-pub use memmap2::Mmap;
 pub use lock::{touch, try_lock};
+pub use memmap2::Mmap;
 pub use range::{ReadAt, append_range, free_space};
 
 /// A file operation that failed.

@@ -5,6 +5,7 @@ use std::io;
 use crate::base::digest::Digest;
 use crate::base::fs::FsError;
 use crate::base::segments::SegmentError;
+use crate::formats::tar_entry::TarEntryError;
 
 use super::bytecode::BytecodeError;
 use super::store::StoreError;
@@ -88,7 +89,7 @@ pub enum IngestError {
         name: String,
         /// Which and why.
         #[source]
-        source: Cause,
+        source: TarEntryError,
     },
     /// zstd refused.
     #[error("could not compress {name}")]
@@ -116,6 +117,13 @@ pub enum IngestError {
         /// Why.
         #[source]
         source: BytecodeError,
+    },
+    /// No thread could be started.
+    #[error("could not start a thread")]
+    Threads {
+        /// Why.
+        #[source]
+        source: io::Error,
     },
     /// The component cache failed.
     #[error(transparent)]

@@ -3,6 +3,7 @@
 pub mod bytecode;
 pub mod engine;
 mod error;
+mod facts;
 pub mod inputs;
 pub mod interpreter;
 pub mod layout;

@@ -1,7 +1,22 @@
 //! Runs plans: artifacts in, components in the cache out, in parallel and within a memory limit.
 //!
-//! Items come in through a channel, so ingest begins while other artifacts are still on their way. The first error
-//! stops everything and leaves nothing half-made.
+//! Items come in through a channel, so ingest begins while other artifacts are still on their way. An item is begun by
+//! reading its plan; compiled, where bytecode is wanted; cut into parts; each part is one job; the last job completes
+//! the component. The first error stops everything and leaves nothing half-made.
+
+mod buffers;
+mod compile;
+mod cut;
+mod feed;
+mod finish;
+mod memory;
+mod part;
+mod queue;
+mod read;
+mod shared;
+mod spill;
+mod stream;
+mod work;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,14 +25,26 @@ use std::sync::mpsc::Receiver;
 
 use super::error::Cause;
 use super::store::{Ingredients, Store, Stored};
-use super::{IngestError, Plan};
+use super::{IngestError, Plan, facts};
 use crate::base::progress::Progress;
-use crate::base::segments::Encoding;
+pub use memory::in_memory;
+use read::Origin;
+use shared::{Job, Shared};
+
+/// Memory all jobs together may take, with what their encoders hold: well below the 1 GiB of the whole process.
+const MEMORY: u64 = 640 << 20;
+
+/// Temporary files all jobs together may take.
+const DISK: u64 = 1 << 30;
+
+/// Python's values nest; so do those who read them.
+const STACK: usize = 8 << 20;
 
 /// Makes the plan of an artifact that is there; called at most once, on a worker.
 pub type Planner = Box<dyn FnOnce() -> Result<Plan, Cause> + Send>;
 
-/// Gives the program that compiles Python files; called at most once, and only if something must be compiled.
+/// Gives the program that compiles Python files; called at most once, and only if something must be compiled. It may
+/// wait for the program to arrive.
 pub type Python = Arc<dyn Fn() -> Result<PathBuf, Cause> + Send + Sync>;
 
 /// One artifact to ingest.
@@ -48,27 +75,21 @@ impl Engine {
     /// Ingests items as they come until the sender is dropped; components by position. When this returns an error
     /// the receiver is gone, so a sender sees that it can stop.
     pub fn run(&self, items: Receiver<Item>) -> Result<Vec<Stored>, IngestError> {
-        let _ = (
-            items,
-            &self.store,
-            self.threads,
-            &self.python,
-            &self.progress,
-        );
-        Ok(Vec::new())
+        // What killed processes left; nothing depends on its going.
+        let _ = self.store.sweep();
+        let shared = Shared::new(self);
+        std::thread::scope(|scope| {
+            for number in 0..shared.threads {
+                let worker = std::thread::Builder::new()
+                    .name(format!("ingest-{number}"))
+                    .stack_size(STACK);
+                if let Err(e) = worker.spawn_scoped(scope, || shared.work()) {
+                    shared.fail_to_start(e);
+                }
+            }
+            shared.feed(items);
+            shared.close();
+        });
+        shared.outcome()
     }
-}
-
-/// Makes a small generated component (entries with bytes at hand, no RECORD) in memory; nothing is cached.
-pub fn in_memory(plan: Plan, encoding: &Encoding) -> Result<Stored, IngestError> {
-    let _ = (plan, encoding);
-    todo_in_memory()
-}
-
-fn todo_in_memory() -> Result<Stored, IngestError> {
-    Err(IngestError::Malformed {
-        name: String::new(),
-        path: String::new(),
-        what: "cannot be made yet",
-    })
 }

@@ -240,5 +240,8 @@ fn write_check(text: &[u8], length: u64) -> String {
 fn read_check(bytes: &[u8]) -> Option<(u64, u64)> {
     let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
     let (checksum, length) = text.split_once(' ')?;
-    Some((u64::from_str_radix(checksum, 16).ok()?, length.parse().ok()?))
+    Some((
+        u64::from_str_radix(checksum, 16).ok()?,
+        length.parse().ok()?,
+    ))
 }

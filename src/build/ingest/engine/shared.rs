@@ -1,0 +1,327 @@
+//! What workers share, and what each does with a job.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::buffers::Buffers;
+use super::compile::{self, Compiling};
+use super::feed::Waiting;
+use super::queue::{Cost, Queue, Rank};
+use super::spill::Spill;
+use super::work::{Row, Start, Work};
+use super::{DISK, Engine, Item, MEMORY, finish, part, stream};
+use crate::build::ingest::IngestError;
+use crate::build::ingest::bytecode::{BytecodeError, Compiler};
+use crate::build::ingest::error::Cause;
+use crate::build::ingest::store::{Claim, Claimed, Store, StoreError, Stored};
+
+/// A file that is compressed in pieces as it is read, not whole in memory.
+const STREAMED: u64 = 32 << 20;
+
+/// Compiling a byte takes about as long as ingesting so many.
+const COMPILING: u64 = 64;
+
+/// Idle memory kept for the next job.
+const IDLE: usize = 96 << 20;
+
+/// Something to do.
+pub(super) enum Job {
+    /// Read the plan of an artifact.
+    Begin(Begin),
+    /// Compile some files.
+    Compile(Arc<Compiling>, Vec<usize>),
+    /// Make a part that fits into memory.
+    Part(Arc<Work>, usize),
+    /// Make a part that does not.
+    Stream(Arc<Work>, usize),
+    /// Compress a piece of such a part.
+    Piece {
+        work: Arc<Work>,
+        number: usize,
+        tar: Vec<u8>,
+    },
+}
+
+/// An item on its way.
+pub(super) struct Begin {
+    pub item: Item,
+    /// The right to make it.
+    pub claim: Option<Claim>,
+    /// Make it without that right: its owner stands still.
+    pub anyway: bool,
+}
+
+/// What comes out.
+#[derive(Default)]
+pub(super) struct Results {
+    /// Items accepted and not yet delivered.
+    pub outstanding: usize,
+    pub stored: BTreeMap<usize, Stored>,
+    pub error: Option<IngestError>,
+    /// Items that another process is making.
+    pub waiting: Vec<Waiting>,
+}
+
+/// What workers share.
+pub(super) struct Shared<'a> {
+    pub engine: &'a Engine,
+    pub store: &'a Store,
+    pub threads: usize,
+    pub queue: Queue<Job>,
+    pub buffers: Buffers,
+    pub changed: Condvar,
+    results: Mutex<Results>,
+    program: OnceLock<Option<PathBuf>>,
+}
+
+impl<'a> Shared<'a> {
+    pub fn new(engine: &'a Engine) -> Self {
+        // Encoders of high levels are large, and known only with the first item; the largest is assumed.
+        let threads = engine.threads.get();
+        let limit = Cost {
+            memory: MEMORY,
+            disk: DISK,
+        };
+        Self {
+            engine,
+            store: &engine.store,
+            threads,
+            queue: Queue::new(threads, limit),
+            buffers: Buffers::new(IDLE),
+            changed: Condvar::new(),
+            results: Mutex::default(),
+            program: OnceLock::new(),
+        }
+    }
+
+    pub fn results(&self) -> MutexGuard<'_, Results> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the first error and sends everybody home.
+    pub fn fail(&self, error: IngestError) {
+        self.results().error.get_or_insert(error);
+        self.close();
+    }
+
+    pub fn fail_to_start(&self, source: std::io::Error) {
+        self.fail(IngestError::Threads { source });
+    }
+
+    pub fn close(&self) {
+        self.queue.close();
+        self.changed.notify_all();
+    }
+
+    pub fn outcome(self) -> Result<Vec<Stored>, IngestError> {
+        let results = self
+            .results
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        match results.error {
+            Some(error) => Err(error),
+            None => Ok(results.stored.into_values().collect()),
+        }
+    }
+
+    pub fn deliver(&self, position: usize, stored: Stored) {
+        let mut results = self.results();
+        results.stored.insert(position, stored);
+        results.outstanding -= 1;
+        drop(results);
+        self.changed.notify_all();
+    }
+
+    /// A worker's life.
+    pub fn work(&self) {
+        let _guard = CloseOnPanic(self);
+        let mut compilers = BTreeMap::new();
+        while let Some((job, cost)) = self.queue.next() {
+            let done = self.run(job, &mut compilers);
+            self.queue.done(cost);
+            if let Err(error) = done {
+                self.fail(error);
+            }
+        }
+    }
+
+    fn run(&self, job: Job, compilers: &mut BTreeMap<String, Compiler>) -> Result<(), IngestError> {
+        match job {
+            Job::Begin(begin) => self.begin(begin),
+            Job::Compile(compiling, numbers) => {
+                let python = &compiling.start.asked.python;
+                if !compilers.contains_key(python) {
+                    let program = self.program().map_err(|source| IngestError::Bytecode {
+                        name: compiling.start.plan.name.clone(),
+                        source,
+                    })?;
+                    compilers.insert(python.clone(), Compiler::new(&program, python));
+                }
+                if let Some(compiler) = compilers.get_mut(python) {
+                    compile::batch(&compiling, &numbers, compiler)?;
+                }
+                self.compiled(compiling)
+            }
+            Job::Part(work, index) => {
+                part::make(self, &work, index)?;
+                self.end(work)
+            }
+            Job::Stream(work, index) => {
+                stream::make(self, &work, index)?;
+                self.end(work)
+            }
+            Job::Piece { work, number, tar } => {
+                let mut blocks = self.buffers.take(0);
+                let made = part::encode(&work, number, &tar, &mut blocks);
+                self.buffers.give(tar);
+                self.buffers.give(blocks);
+                let size = work.ingredients.encoding.segment_size;
+                self.queue.handed_over_done(stream::memory(size));
+                made?;
+                self.end(work)
+            }
+        }
+    }
+
+    fn program(&self) -> Result<PathBuf, BytecodeError> {
+        let mut failed = None;
+        let program = self.program.get_or_init(|| match &self.engine.python {
+            None => None,
+            Some(python) => python().map_err(|e: Cause| failed = Some(e)).ok(),
+        });
+        match (program, failed) {
+            (Some(program), _) => Ok(program.clone()),
+            (None, Some(cause)) => Err(BytecodeError::Prepare(cause)),
+            (None, None) => Err(BytecodeError::NoInterpreter),
+        }
+    }
+
+    fn begin(&self, begin: Begin) -> Result<(), IngestError> {
+        let Begin {
+            item,
+            mut claim,
+            anyway,
+        } = begin;
+        let key = item.ingredients.key();
+        if let Some(stored) = self.store.get(&key)? {
+            self.deliver(item.position, stored);
+            return Ok(());
+        }
+        let name = item.ingredients.name.clone();
+        let task = self.engine.progress.task(&name, None);
+        if claim.is_none() && !anyway {
+            let claimed = self.store.claim(&key).map_err(|e| match e {
+                StoreError::File(source) => StoreError::Unwritable {
+                    name: name.clone(),
+                    source,
+                },
+                other => other,
+            })?;
+            match claimed {
+                Claimed::Ours(ours) => claim = Some(ours),
+                Claimed::By(owner) => {
+                    let note = format!("process {} is making {name}: waiting for it", owner.pid());
+                    self.engine.progress.note(note);
+                    self.results().waiting.push(Waiting::new(item, owner));
+                    self.changed.notify_all();
+                    return Ok(());
+                }
+            }
+            // Its last owner may have completed it between our look and our claim.
+            if let Some(stored) = self.store.get(&key)? {
+                self.deliver(item.position, stored);
+                return Ok(());
+            }
+        }
+        if !item.ingredients.without.is_empty()
+            && let Some(whole) = self.store.get(&item.ingredients.whole().key())?
+        {
+            let stored = self.store.without(&whole, &item.ingredients)?;
+            self.deliver(item.position, stored);
+            return Ok(());
+        }
+        let plan = (item.planner)().map_err(|source| IngestError::Plan {
+            name: name.clone(),
+            source,
+        })?;
+        let start = Start {
+            position: item.position,
+            asked: item.ingredients,
+            plan,
+            spill: Spill::new(self.store),
+            draft: self.store.draft(&name)?,
+            claim,
+            task,
+        };
+        let batches = compile::batches(&start);
+        if batches.is_empty() {
+            return self.lay_out(start, Vec::new());
+        }
+        let compiling = Arc::new(Compiling::new(start));
+        for (numbers, size) in batches {
+            let job = Job::Compile(Arc::clone(&compiling), numbers);
+            let cost = Cost {
+                memory: 2 * size,
+                disk: 2 * size,
+            };
+            self.queue.push(job, Rank::Weight(size * COMPILING), cost);
+        }
+        self.compiled(compiling)
+    }
+
+    /// Goes on when this was the last hold on it.
+    fn compiled(&self, compiling: Arc<Compiling>) -> Result<(), IngestError> {
+        match Arc::into_inner(compiling) {
+            None => Ok(()),
+            Some(compiling) => {
+                let (start, rows) = compiling.end();
+                self.lay_out(start, rows)
+            }
+        }
+    }
+
+    fn lay_out(&self, start: Start, bytecode: Vec<Row>) -> Result<(), IngestError> {
+        let work = Arc::new(Work::new(start, bytecode)?);
+        let size = work.ingredients.encoding.segment_size;
+        for (index, part) in work.parts.iter().enumerate().take(work.body().end) {
+            let streamed = part.tar > STREAMED.max(2 * size);
+            let (job, cost) = if streamed {
+                let cost = Cost {
+                    memory: stream::memory(size),
+                    disk: part.tar,
+                };
+                (Job::Stream(Arc::clone(&work), index), cost)
+            } else {
+                let cost = Cost {
+                    memory: part.tar + stream::memory(size.min(part.tar)) / 2,
+                    disk: 0,
+                };
+                (Job::Part(Arc::clone(&work), index), cost)
+            };
+            self.queue.push(job, Rank::Weight(part.tar), cost);
+        }
+        self.end(work)
+    }
+
+    /// Completes the component when this was the last hold on it.
+    fn end(&self, work: Arc<Work>) -> Result<(), IngestError> {
+        if let Some(work) = Arc::into_inner(work) {
+            let position = work.position;
+            let stored = finish::finish(self, work)?;
+            self.deliver(position, stored);
+        }
+        Ok(())
+    }
+}
+
+/// A worker that panics must not leave the others waiting.
+struct CloseOnPanic<'a>(&'a Shared<'a>);
+
+impl Drop for CloseOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.close();
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What the audit wants to know of a file, read while its bytes pass: ELF facts, the interpreter of a script, what a
+//! `.pth` file adds to the start of Python, absolute prefixes in files that configure builds. No judgement here.
+
+use crate::formats::component::{FileFacts, TextFacts};
+use crate::formats::elf;
+
+/// Longest `#!` line the kernel reads.
+const MAX_SHEBANG: usize = 256;
+
+/// Larger files configure nothing.
+const MAX_CONFIG: usize = 4 << 20;
+
+/// The facts of a whole file.
+pub(super) fn of(path: &str, bytes: &[u8]) -> Option<FileFacts> {
+    if elf::is_elf(bytes) {
+        return Some(match elf::read(bytes) {
+            Ok(facts) => FileFacts::Elf(Box::new(facts)),
+            Err(error) => FileFacts::BrokenElf(error.to_string()),
+        });
+    }
+    let facts = TextFacts {
+        shebang: shebang(bytes),
+        ..text(path, bytes)
+    };
+    (facts != TextFacts::default()).then_some(FileFacts::Text(facts))
+}
+
+/// The facts of a file too long to be held: of a text, its first line.
+pub(super) fn of_start(bytes: &[u8]) -> Option<FileFacts> {
+    let shebang = shebang(bytes)?;
+    Some(FileFacts::Text(TextFacts {
+        shebang: Some(shebang),
+        ..TextFacts::default()
+    }))
+}
+
+/// Whether a file that begins with `bytes` (4 KiB are enough) is a program: an ELF file of type EXEC or with an
+/// interpreter. GPU code is neither.
+pub(super) fn is_program(bytes: &[u8]) -> bool {
+    program(bytes).unwrap_or(false)
+}
+
+const EM_CUDA: u16 = 190;
+
+fn program(bytes: &[u8]) -> Option<bool> {
+    if !elf::is_elf(bytes) || *bytes.get(5)? != 1 {
+        return None;
+    }
+    let half = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+    let is_64 = *bytes.get(4)? == 2;
+    let (kind, machine) = (half(16)?, half(18)?);
+    let (table, size, count) = if is_64 {
+        let table = u64::from_le_bytes(bytes.get(32..40)?.try_into().ok()?);
+        (usize::try_from(table).ok()?, half(54)?, half(56)?)
+    } else {
+        let table = u32::from_le_bytes(bytes.get(28..32)?.try_into().ok()?);
+        (table as usize, half(42)?, half(44)?)
+    };
+    if machine == EM_CUDA {
+        return Some(false);
+    }
+    let mut has_interpreter = false;
+    for number in 0..usize::from(count) {
+        let at = table.checked_add(number.checked_mul(usize::from(size))?)?;
+        let Some(bytes) = bytes.get(at..at.checked_add(4)?) else {
+            break;
+        };
+        has_interpreter |= bytes == [3, 0, 0, 0];
+    }
+    Some(kind == 2 || (kind == 3 && has_interpreter))
+}
+
+fn shebang(bytes: &[u8]) -> Option<String> {
+    let line = bytes.strip_prefix(b"#!")?;
+    let line = line.get(..MAX_SHEBANG).unwrap_or(line);
+    let end = line.iter().position(|b| *b == b'\n').unwrap_or(line.len());
+    Some(String::from_utf8_lossy(line.get(..end)?).trim().to_owned())
+}
+
+fn text(path: &str, bytes: &[u8]) -> TextFacts {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let mut facts = TextFacts::default();
+    if bytes.len() > MAX_CONFIG {
+        return facts;
+    }
+    if name.ends_with(".pth") && folder.ends_with("site-packages") {
+        pth(bytes, &mut facts);
+    } else if configures(folder, name) {
+        let text = String::from_utf8_lossy(bytes);
+        facts.absolute_paths = text.lines().filter_map(absolute_prefix).collect();
+        facts.absolute_paths.sort();
+        facts.absolute_paths.dedup();
+    }
+    facts
+}
+
+/// As `site.addpackage` reads them: a byte-order mark is skipped, comments and blank lines are, `import` lines run.
+fn pth(bytes: &[u8], facts: &mut TextFacts) {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    for line in String::from_utf8_lossy(bytes).lines() {
+        if line.starts_with('#') || line.trim().is_empty() {
+            continue;
+        }
+        if line.starts_with("import ") || line.starts_with("import\t") {
+            facts.pth_code.push(line.trim_end().to_owned());
+        } else {
+            facts.pth_paths.push(line.trim_end().to_owned());
+        }
+    }
+}
+
+/// Files in which builds find where things are installed.
+fn configures(folder: &str, name: &str) -> bool {
+    name.ends_with(".pc")
+        || name.ends_with(".la")
+        || name.ends_with("-config")
+        || name.starts_with("_sysconfigdata_")
+        || (name == "Makefile" && folder.contains("/config-"))
+}
+
+/// `prefix=/install`, `LIBDIR= /install/lib`, `'prefix': '/install'` → the path. Only keys that say where a tree was
+/// installed; `SHELL=/bin/sh` names the host's own.
+fn absolute_prefix(line: &str) -> Option<String> {
+    let (key, value) = line.split_once(['=', ':'])?;
+    let quotes: &[char] = &['\'', '"', ' ', '\t', '{'];
+    let key = key.trim_matches(quotes).to_ascii_lowercase();
+    let places = key.ends_with("prefix")
+        || key.ends_with("dir")
+        || key.ends_with("dirs")
+        || matches!(
+            key.as_str(),
+            "libpl" | "destshared" | "pythonpath" | "cudaroot"
+        );
+    let value = value.trim_start_matches(quotes);
+    let end = value
+        .find(|c: char| c.is_whitespace() || quotes.contains(&c) || c == ',')
+        .unwrap_or(value.len());
+    let value = value.get(..end)?;
+    (places && value.starts_with('/') && value.len() > 1).then(|| value.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text_facts(path: &str, text: &str) -> TextFacts {
+        match of(path, text.as_bytes()) {
+            Some(FileFacts::Text(facts)) => facts,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn reads_the_interpreter_of_a_script() {
+        let facts = text_facts("python/bin/x", "#!/usr/bin/env python3 -s \nprint()\n");
+        assert_eq!(facts.shebang.as_deref(), Some("/usr/bin/env python3 -s"));
+        assert_eq!(of("python/bin/x", b"# no script"), None);
+    }
+
+    #[test]
+    fn tells_paths_and_code_of_pth_files_apart() {
+        let facts = text_facts(
+            "python/lib/python3.12/site-packages/x.pth",
+            "# comment\n\n../src\nimport os; os.x\nimportant\n",
+        );
+        assert_eq!(facts.pth_paths, ["../src", "important"]);
+        assert_eq!(facts.pth_code, ["import os; os.x"]);
+        assert_eq!(of("python/lib/x.pth", b"import os\n"), None);
+    }
+
+    #[test]
+    fn finds_absolute_prefixes_and_nothing_else() {
+        let facts = text_facts(
+            "python/lib/pkgconfig/x.pc",
+            "prefix=/install\nlibdir=${prefix}/lib\nshell=/bin/sh\nincludedir = /usr/include\n",
+        );
+        assert_eq!(facts.absolute_paths, ["/install", "/usr/include"]);
+        let facts = text_facts(
+            "python/lib/python3.12/_sysconfigdata_x.py",
+            " 'LIBDIR': '/install/lib',\n 'CC': '/usr/bin/cc',\n 'prefix': '/install',\n",
+        );
+        assert_eq!(facts.absolute_paths, ["/install", "/install/lib"]);
+    }
+
+    #[test]
+    fn a_program_is_executable_or_has_an_interpreter() {
+        let elf = |kind: u8, machine: u8, segment: u8| {
+            let mut bytes = vec![0; 256];
+            bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+            (bytes[16], bytes[18]) = (kind, machine);
+            (bytes[32], bytes[54], bytes[56]) = (64, 56, 2);
+            bytes[64 + 56] = segment;
+            bytes
+        };
+        assert!(is_program(&elf(2, 62, 1)));
+        assert!(is_program(&elf(3, 62, 3)));
+        assert!(!is_program(&elf(3, 62, 1)));
+        assert!(!is_program(&elf(2, 190, 1)));
+        assert!(!is_program(b"#!/bin/sh"));
+        for cut in 0..64 {
+            assert!(!is_program(&elf(2, 62, 1)[..cut]));
+        }
+    }
+}
