@@ -252,6 +252,42 @@ impl From<&Encoding> for EncodingRecord {
     }
 }
 
+/// The file `<bundle>.json` beside a bundle: bundle.json, and what only the packed file can tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Announcement {
+    /// bundle.json.
+    #[serde(flatten)]
+    pub bundle: Bundle,
+    /// The packed file.
+    pub packed: PackedRecord,
+}
+
+/// A packed bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackedRecord {
+    /// File name.
+    pub file: String,
+    /// Bytes.
+    pub size: u64,
+    /// Digest of the file.
+    pub sha256: Digest,
+    /// Identity: digest of bundle.json.
+    pub identity: Digest,
+}
+
+impl Announcement {
+    /// Its bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, BundleJsonError> {
+        canonical(self)
+    }
+
+    /// Reads it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, BundleJsonError> {
+        check_version(bytes)?;
+        serde_json::from_slice(bytes).map_err(BundleJsonError::Json)
+    }
+}
+
 /// Why bytes are no bundle.json of this schema.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleJsonError {
@@ -266,27 +302,37 @@ pub enum BundleJsonError {
 impl Bundle {
     /// The canonical bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, BundleJsonError> {
-        let mut out = serde_json::to_vec_pretty(self).map_err(BundleJsonError::Json)?;
-        out.push(b'\n');
-        Ok(out)
+        canonical(self)
     }
 
     /// Reads bundle.json; a newer schema is told from a broken file.
     pub fn parse(bytes: &[u8]) -> Result<Self, BundleJsonError> {
-        #[derive(Deserialize)]
-        struct Version {
-            schema_version: u64,
-        }
-        let version: Version = serde_json::from_slice(bytes).map_err(BundleJsonError::Json)?;
-        if version.schema_version != u64::from(SCHEMA_VERSION) {
-            return Err(BundleJsonError::Version(version.schema_version));
-        }
+        check_version(bytes)?;
         serde_json::from_slice(bytes).map_err(BundleJsonError::Json)
     }
 
     /// The name of the file this bundle is packed into.
     pub fn file_name(&self) -> String {
         file_name(&self.facts.name, self.facts.target.target())
+    }
+}
+
+fn canonical(value: &impl Serialize) -> Result<Vec<u8>, BundleJsonError> {
+    let mut out = serde_json::to_vec_pretty(value).map_err(BundleJsonError::Json)?;
+    out.push(b'\n');
+    Ok(out)
+}
+
+fn check_version(bytes: &[u8]) -> Result<(), BundleJsonError> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema_version: u64,
+    }
+    let version: Version = serde_json::from_slice(bytes).map_err(BundleJsonError::Json)?;
+    if version.schema_version == u64::from(SCHEMA_VERSION) {
+        Ok(())
+    } else {
+        Err(BundleJsonError::Version(version.schema_version))
     }
 }
 

@@ -2,7 +2,11 @@
 
 mod assemble;
 mod audit;
+mod decoders;
 mod elf;
 mod house;
+mod inspect;
+mod pack;
+mod synthetic;
 mod tags;
 mod trees;

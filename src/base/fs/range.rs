@@ -59,9 +59,10 @@ pub fn append_range(from: &File, offset: u64, len: u64, to: &mut File) -> io::Re
     while offset < end {
         let want = usize::try_from(end - offset).unwrap_or(usize::MAX);
         match rustix::fs::copy_file_range(from, Some(&mut offset), &*to, None, want) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(
+            Ok(1..) | Err(rustix::io::Errno::INTR) => {}
+            // Some file systems say 0 for "not here"; a short file is noticed below.
+            Ok(0)
+            | Err(
                 rustix::io::Errno::XDEV
                 | rustix::io::Errno::INVAL
                 | rustix::io::Errno::NOSYS

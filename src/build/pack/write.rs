@@ -1,0 +1,163 @@
+//! Writes a laid-out bundle: one thread copies, another reads the same bytes for the digest of the whole and the
+//! checksum of each segment. The file gets its name only after both agree that all is well.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::PackError;
+use super::laid::{Laid, Piece};
+use crate::base::digest::{Digest, Hasher};
+use crate::base::fs::{At, Draft, File, ReadAt, append_range};
+use crate::base::progress::{Progress, Task};
+use crate::base::segments::Xxh3;
+use crate::build::assemble::Placed;
+use crate::build::ingest::store::Backing;
+use crate::formats::component::SegmentRef;
+
+/// Bytes that are read at once for digesting.
+const PART: usize = 1 << 20;
+
+/// Writes a bundle to `path` and returns its digest.
+pub(super) fn write(laid: &Laid, path: &Path, progress: &Progress) -> Result<Digest, PackError> {
+    let mut draft = Draft::new(path)?;
+    let task = progress.task("packing", Some(laid.size));
+    let stop = AtomicBool::new(false);
+    let (written, digest) = std::thread::scope(|scope| {
+        let digesting = scope.spawn(|| watched(&stop, || digest(laid, &stop)));
+        let written = watched(&stop, || copy(laid, path, draft.file(), &task, &stop));
+        (written, digesting.join())
+    });
+    let digest = match digest {
+        Ok(digest) => digest,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
+    // A damaged segment says more than whatever the copy ran into.
+    let digest = match (digest, written) {
+        (Ok(Some(digest)), Ok(Some(()))) => digest,
+        (Err(e), _) | (_, Err(e)) => return Err(e),
+        (Ok(None), _) | (_, Ok(None)) => {
+            // Neither failed, so neither was told to stop.
+            let stopped: io::Error = io::ErrorKind::Interrupted.into();
+            return Ok(Err(stopped).at("write", path)?);
+        }
+    };
+    draft.keep(false)?;
+    Ok(digest)
+}
+
+/// Runs one side; if it fails, the other one is told to stop.
+fn watched<T>(
+    stop: &AtomicBool,
+    side: impl FnOnce() -> Result<T, PackError>,
+) -> Result<T, PackError> {
+    side().inspect_err(|_| stop.store(true, Ordering::Relaxed))
+}
+
+/// Copies all pieces; `None` when told to stop.
+fn copy(
+    laid: &Laid,
+    path: &Path,
+    to: &mut File,
+    task: &Task,
+    stop: &AtomicBool,
+) -> Result<Option<()>, PackError> {
+    for piece in &laid.pieces {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        match piece {
+            Piece::Bytes(bytes) => {
+                to.write_all(bytes).at("write", path)?;
+                task.advance(bytes.len() as u64);
+            }
+            Piece::Segment { part, segment, .. } => {
+                let (offset, len) = (segment.offset, segment.packed);
+                let copied = match &part.segments {
+                    Backing::File(from) => append_range(from, offset, len, to),
+                    Backing::Memory(bytes) => {
+                        slice(bytes, offset, len).and_then(|bytes| to.write_all(bytes))
+                    }
+                };
+                match copied {
+                    Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                        return Err(unreadable(part, e));
+                    }
+                    copied => copied.at("write", path)?,
+                }
+                task.advance(len);
+            }
+        }
+    }
+    Ok(Some(()))
+}
+
+/// Digests all pieces and checks each segment; `None` when told to stop.
+fn digest(laid: &Laid, stop: &AtomicBool) -> Result<Option<Digest>, PackError> {
+    let mut whole = Hasher::new();
+    let mut buffer = vec![0; PART];
+    for piece in &laid.pieces {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        match piece {
+            Piece::Bytes(bytes) => whole.update(bytes),
+            Piece::Segment {
+                part,
+                number,
+                segment,
+            } => {
+                let xxh3 = segment_digest(part, segment, &mut buffer, &mut whole);
+                let xxh3 = xxh3.map_err(|e| unreadable(part, e))?;
+                if xxh3 != segment.xxh3 {
+                    return Err(PackError::Damaged {
+                        key: part.component.key,
+                        name: part.label(),
+                        segment: *number,
+                    });
+                }
+            }
+        }
+    }
+    Ok(Some(whole.finish()))
+}
+
+fn unreadable(part: &Placed, source: io::Error) -> PackError {
+    let name = part.label();
+    PackError::Read { name, source }
+}
+
+/// Feeds a segment to the digest of the whole and returns its own checksum.
+fn segment_digest(
+    part: &Placed,
+    segment: &SegmentRef,
+    buffer: &mut [u8],
+    whole: &mut Hasher,
+) -> io::Result<u64> {
+    let mut own = Xxh3::default();
+    match &part.segments {
+        Backing::Memory(bytes) => {
+            let bytes = slice(bytes, segment.offset, segment.packed)?;
+            own.update(bytes);
+            whole.update(bytes);
+        }
+        Backing::File(file) => {
+            let mut done = 0;
+            while done < segment.packed {
+                let len = (segment.packed - done).min(buffer.len() as u64);
+                let part = &mut buffer[..len as usize];
+                file.read_exact_at(part, segment.offset.saturating_add(done))?;
+                own.update(part);
+                whole.update(part);
+                done += len;
+            }
+        }
+    }
+    Ok(own.finish())
+}
+
+fn slice(bytes: &[u8], offset: u64, len: u64) -> io::Result<&[u8]> {
+    let end = offset.saturating_add(len);
+    let slice = bytes.get(offset as usize..end as usize);
+    slice.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
