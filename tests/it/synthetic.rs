@@ -123,7 +123,10 @@ pub fn component(dir: &Path, name: &str, layer: Layer, made: Vec<(Entry, Vec<u8>
             notes: Vec::new(),
         }),
         layer,
-        segments: Backing::File(Arc::new(File::open(path).unwrap())),
+        segments: Backing::File {
+            file: Arc::new(File::open(&path).unwrap()),
+            path,
+        },
         source: Some("index".to_owned()),
     }
 }

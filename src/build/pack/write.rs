@@ -74,7 +74,7 @@ fn copy(
             Piece::Segment { part, segment, .. } => {
                 let (offset, len) = (segment.offset, segment.packed);
                 let copied = match &part.segments {
-                    Backing::File(from) => append_range(from, offset, len, to),
+                    Backing::File { file, .. } => append_range(file, offset, len, to),
                     Backing::Memory(bytes) => {
                         slice(bytes, offset, len).and_then(|bytes| to.write_all(bytes))
                     }
@@ -141,7 +141,7 @@ fn segment_digest(
             own.update(bytes);
             whole.update(bytes);
         }
-        Backing::File(file) => {
+        Backing::File { file, .. } => {
             let mut done = 0;
             while done < segment.packed {
                 let len = (segment.packed - done).min(buffer.len() as u64);
