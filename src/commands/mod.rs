@@ -3,7 +3,9 @@
 
 pub mod completions;
 pub mod edge;
+pub mod make;
 pub mod report;
+pub mod source;
 pub mod terminal;
 
 use crate::cli::{Cli, Command};
@@ -41,7 +43,7 @@ pub type Answer = Result<Outcome, Failure>;
 pub fn run(cli: &Cli) -> Answer {
     let global = &cli.global;
     match &cli.command {
-        Command::Make(_args) => Err(anyhow::anyhow!("not wired yet").into()),
+        Command::Make(args) => make::run(args, global),
         Command::Completions(args) => completions::run(args, global),
     }
 }

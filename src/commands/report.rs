@@ -69,9 +69,28 @@ pub fn failure_text(failure: &Failure, color: bool) -> String {
 
 /// The hint that belongs to an error, looked up along its chain: the outermost that knows one.
 pub fn hint_of(error: &anyhow::Error) -> Option<String> {
-    error
-        .chain()
-        .find_map(|e| e.downcast_ref::<FsError>().and_then(FsError::hint))
+    error.chain().find_map(hint)
+}
+
+/// The hint of one error, if its type has hints.
+fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    macro_rules! first_of {
+        ($($type:ty),* $(,)?) => {
+            None$(.or_else(|| error.downcast_ref::<$type>().and_then(<$type>::hint)))*
+        };
+    }
+    first_of!(
+        crate::build::recipe::RecipeError,
+        crate::build::lock::LockError,
+        crate::build::lock::resolve::ResolveError,
+        crate::build::fetch::FetchError,
+        crate::build::ingest::choose::ChoiceError,
+        crate::build::ingest::store::StoreError,
+        crate::build::assemble::AssembleError,
+        crate::build::pack::PackError,
+        crate::base::http::HttpError,
+        FsError,
+    )
 }
 
 /// Prints a result on standard output in the form that was asked for. Both forms come from `value`.

@@ -193,6 +193,15 @@ impl FetchError {
         Some(text.to_owned())
     }
 
+    /// Whether a place answered with bytes that are not the wanted ones: never a reason to try another source.
+    pub fn is_wrong_bytes(&self) -> bool {
+        match self {
+            Self::WrongBytes { .. } | Self::ListedDigest { .. } => true,
+            Self::Artifact { source, .. } => source.is_wrong_bytes(),
+            _ => false,
+        }
+    }
+
     /// Whether the place says that there is no such thing (and another look at the index may help).
     pub(super) fn is_stale_address(&self) -> bool {
         use crate::base::http::HttpError::Status;

@@ -16,7 +16,7 @@ use crate::base::archive::Zip;
 use crate::base::digest::Digest;
 use crate::base::python::PythonMinor;
 use crate::base::segments::Encoding;
-use crate::base::target::{Arch, Target};
+use crate::base::target::Target;
 use crate::build::assemble::Without;
 use crate::build::fetch::{FetchError, Fetched, Fetcher, Order, Place};
 use crate::build::lock::{LockedInterpreter, LockedWheel};
@@ -185,6 +185,16 @@ impl Input {
         }
     }
 
+    /// Alias of the index or interpreter source it comes from.
+    pub fn alias(&self) -> Option<String> {
+        match self.order()?.places.first()? {
+            Place::Index { alias, .. } | Place::Under { alias, .. } => Some(alias.clone()),
+            Place::Maven(_) => Some("maven".to_owned()),
+            Place::File(_) => Some("path".to_owned()),
+            Place::Url(_) => None,
+        }
+    }
+
     /// The order that fetches it, unless it is on disk anyway.
     pub fn order(&self) -> Option<&Order> {
         match &self.from {
@@ -277,17 +287,6 @@ pub fn interpreter_order(locked: &LockedInterpreter, places: Vec<Place>) -> Orde
         size: locked.size,
         places,
     }
-}
-
-/// The interpreter that compiles bytecode on this machine: the same source and version, the builder's architecture.
-pub fn compiler<'a>(
-    chosen: &LockedInterpreter,
-    all: &'a [LockedInterpreter],
-) -> Option<&'a LockedInterpreter> {
-    let fits = |i: &&LockedInterpreter| {
-        i.source == chosen.source && i.version == chosen.version && i.arch == Arch::host()
-    };
-    all.iter().find(fits)
 }
 
 /// Makes the components of all inputs, in their order: from the cache, else fetched and ingested while others are still

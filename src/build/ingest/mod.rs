@@ -1,6 +1,7 @@
 //! Fetched artifacts → components: tar entries in final form, cut into segments, with facts about each entry.
 
 pub mod bytecode;
+pub mod choose;
 pub mod engine;
 mod error;
 mod facts;

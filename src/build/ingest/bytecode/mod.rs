@@ -30,6 +30,16 @@ pub enum Bytecode {
     },
 }
 
+impl Bytecode {
+    /// The word recipes and `--bytecode` use.
+    pub fn policy(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::UncheckedHash { .. } => "unchecked-hash",
+        }
+    }
+}
+
 /// Why bytecode could not be made. A file that does not compile is no error: it ships without.
 #[derive(Debug, thiserror::Error)]
 pub enum BytecodeError {
