@@ -1,6 +1,7 @@
 //! Safe reading of zip and tar archives: the only module that names those crates. An archive that two programs could
 //! read differently, or that reaches for anything outside its own tree, is refused with the member and the reason.
 
+pub mod folder;
 pub mod links;
 mod name;
 pub mod tar;
