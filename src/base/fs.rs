@@ -286,6 +286,20 @@ pub fn write(path: &Path, bytes: &[u8]) -> FsResult<()> {
     draft.keep(false)
 }
 
+/// Writes a file that must not exist yet, with exactly this mode; for folders nobody else sees yet.
+pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> FsResult<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut file = File::create_new(path).at("make", path)?;
+    file.write_all(bytes).at("write", path)?;
+    file.set_permissions(fs::Permissions::from_mode(mode))
+        .at("set mode of", path)
+}
+
+/// Makes a symbolic link to `goal`.
+pub fn symlink(goal: &str, path: &Path) -> FsResult<()> {
+    std::os::unix::fs::symlink(goal, path).at("make link", path)
+}
+
 /// Makes the names in a folder durable.
 pub fn sync_dir(path: &Path) -> FsResult<()> {
     open(path)?.sync_all().at("sync", path)

@@ -21,13 +21,13 @@ pub fn entry_point(module: &str, attribute: &str) -> String {
 }
 
 /// A script that ran under some Python, as a launcher: its first line gives way, the rest stays byte for byte. `None` when
-/// its first line names no Python.
+/// it starts no Python.
 pub fn from_script(script: &[u8]) -> Option<Vec<u8>> {
-    let end = script.iter().position(|&b| b == b'\n')?;
-    let (first, rest) = script.split_at(end + 1);
-    if !is_python_shebang(first) {
-        return None;
-    }
+    let (first, rest) = split_line(script);
+    let rest = match is_python_shebang(first) {
+        true => rest,
+        false => after_trampoline(first, rest)?,
+    };
     // Comments are comments to the shell too. Those at the top stay there: the second line may declare the encoding.
     let comments = rest
         .split_inclusive(|&b| b == b'\n')
@@ -43,6 +43,30 @@ pub fn from_script(script: &[u8]) -> Option<Vec<u8>> {
         b"\n"
     };
     Some([SHELL.as_bytes(), comments, EXEC.as_bytes(), joint, code].concat())
+}
+
+/// A line with its end, and what follows.
+fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|&b| b == b'\n');
+    text.split_at(end.map_or(text.len(), |at| at + 1))
+}
+
+/// What follows the shell lines of a script that is shell and Python at once: `"exec" "…/python3" "$0" "$@"`, or the same
+/// in three single quotes over two lines. Installers and relocatable interpreters write both.
+fn after_trampoline<'a>(first: &[u8], rest: &'a [u8]) -> Option<&'a [u8]> {
+    if first.trim_ascii() != b"#!/bin/sh" {
+        return None;
+    }
+    let (exec, after) = split_line(rest);
+    let text = std::str::from_utf8(exec).ok()?;
+    if !text.contains("python") {
+        return None;
+    }
+    if text.starts_with("\"exec\" ") {
+        return Some(after);
+    }
+    let (end, after) = split_line(after);
+    (text.starts_with("'''exec' ") && end.trim_ascii() == b"' '''").then_some(after)
 }
 
 fn is_shell_comment(line: &[u8]) -> bool {
@@ -167,6 +191,18 @@ mod tests {
             let text = String::from_utf8(out).unwrap();
             assert_eq!(text, format!("{SHELL}# c\n{EXEC} \\\n{code}"));
         }
+    }
+
+    #[test]
+    fn shell_lines_of_other_installers_give_way() {
+        let ours = from_script(b"#!python\nimport x\n").unwrap();
+        for theirs in [
+            "#!/bin/sh\n'''exec' '/old place/bin/python3' \"$0\" \"$@\"\n' '''\nimport x\n",
+            "#!/bin/sh\n\"exec\" \"$(dirname $0)/python3.12\" \"$0\" \"$@\"\nimport x\n",
+        ] {
+            assert_eq!(from_script(theirs.as_bytes()).unwrap(), ours);
+        }
+        assert_eq!(from_script(b"#!/bin/sh\nexec python3 x\n"), None);
     }
 
     #[test]

@@ -77,12 +77,15 @@ pub fn members(
         out: Vec::new(),
     };
     walk.folder(root, "", 0)?;
-    walk.links.finish().map_err(|(path, source)| FolderError::Link {
-        folder: walk.label.clone(),
-        path,
-        source,
-    })?;
-    walk.out.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
+    walk.links
+        .finish()
+        .map_err(|(path, source)| FolderError::Link {
+            folder: walk.label.clone(),
+            path,
+            source,
+        })?;
+    walk.out
+        .sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     Ok(walk.out)
 }
 
@@ -118,11 +121,13 @@ impl Walk<'_> {
         let kind = if metadata.is_symlink() {
             let goal = fs::read_link(&path)?;
             let goal = check_goal(&inside, goal.as_os_str().as_bytes());
-            let goal = goal.map(str::to_owned).map_err(|source| FolderError::Link {
-                folder: self.label.clone(),
-                path: escaped(inside.as_bytes()),
-                source,
-            })?;
+            let goal = goal
+                .map(str::to_owned)
+                .map_err(|source| FolderError::Link {
+                    folder: self.label.clone(),
+                    path: escaped(inside.as_bytes()),
+                    source,
+                })?;
             self.links.add(&inside, &goal);
             Kind::Symlink(goal)
         } else if metadata.is_dir() && depth < DEEPEST {
@@ -145,7 +150,11 @@ impl Walk<'_> {
                 limit: self.limit,
             });
         }
-        let size = if kind == Kind::File { metadata.len() } else { 0 };
+        let size = if kind == Kind::File {
+            metadata.len()
+        } else {
+            0
+        };
         let executable = metadata.permissions().mode() & 0o100 != 0;
         let below = format!("{inside}/");
         self.out.push(Member {
@@ -184,13 +193,28 @@ mod tests {
         let list = || members(root, 10, &left_out);
         let paths: Vec<String> = list().unwrap().into_iter().map(|m| m.path).collect();
         assert_eq!(paths, ["pkg", "pkg/a.py", "pkg/b.py"]);
-        assert!(matches!(members(root, 2, &left_out), Err(FolderError::TooMany { limit: 2, .. })));
+        assert!(matches!(
+            members(root, 2, &left_out),
+            Err(FolderError::TooMany { limit: 2, .. })
+        ));
 
         std::os::unix::fs::symlink("../../etc", root.join("pkg/out")).unwrap();
-        assert!(matches!(list(), Err(FolderError::Link { source: LinkFault::Leaves, .. })));
+        assert!(matches!(
+            list(),
+            Err(FolderError::Link {
+                source: LinkFault::Leaves,
+                ..
+            })
+        ));
         std::fs::remove_file(root.join("pkg/out")).unwrap();
         std::fs::write(root.join("pkg/A.py"), "x").unwrap();
-        assert!(matches!(list(), Err(FolderError::Name { source: NameFault::FoldsLike(_), .. })));
+        assert!(matches!(
+            list(),
+            Err(FolderError::Name {
+                source: NameFault::FoldsLike(_),
+                ..
+            })
+        ));
         std::fs::remove_file(root.join("pkg/A.py")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
         assert!(matches!(list(), Err(FolderError::Type { .. })));

@@ -38,7 +38,10 @@ pub(super) fn hook(placed: &Placed, entry: &Entry) -> Option<StartupHook> {
         sha256,
         component: placed.label(),
         code,
-        own: placed.component.kind == ComponentKind::Layout,
+        own: matches!(
+            placed.component.kind,
+            ComponentKind::Layout | ComponentKind::Interpreter
+        ),
     })
 }
 

@@ -28,7 +28,9 @@ pub(super) fn relocate(tree: &mut Tree, subject: &Subject<'_>, notes: &mut Vec<F
             format!("{}{SYSCONFIG_TAIL}", text.trim_end())
         });
     }
-    for path in tree.paths(|path| path.starts_with(&format!("{stdlib}/config-")) && path.ends_with("/Makefile")) {
+    for path in tree
+        .paths(|path| path.starts_with(&format!("{stdlib}/config-")) && path.ends_with("/Makefile"))
+    {
         edit(tree, &path, |text| makefile(&plain_tools(text), &prefix));
     }
     for path in tree.paths(|path| path.starts_with("lib/pkgconfig/") && path.ends_with(".pc")) {
@@ -72,9 +74,13 @@ fn replace_path(text: &str, path: &str, with: &str) -> String {
     while let Some(at) = rest.find(path) {
         let (before, found) = rest.split_at(at);
         let after = found.get(path.len()..).unwrap_or_default();
-        // `-I/install`, `-L/install`: a flag may stand directly before a path.
-        let flag = before.ends_with("-I") || before.ends_with("-L");
-        let begins = flag || !before.chars().next_back().is_some_and(|c| is_path_char(c) || c == '/');
+        // `-I/install`, `./install` (a build tree of that name): these may stand directly before a path.
+        let before_it = before
+            .strip_suffix("-I")
+            .or_else(|| before.strip_suffix("-L"))
+            .or_else(|| before.strip_suffix('.'))
+            .unwrap_or(before);
+        let begins = !before_it.ends_with(|c| is_path_char(c) || c == '/');
         let ends = !after.chars().next().is_some_and(is_path_char);
         out.push_str(before);
         out.push_str(if begins && ends { with } else { path });
@@ -106,7 +112,9 @@ fn plain_word(word: &str) -> String {
         other => other.to_owned(),
     };
     for cross in ["aarch64-linux-gnu-", "x86_64-linux-gnu-"] {
-        if let Some(tool @ ("gcc" | "g++" | "ar" | "ranlib" | "strip" | "readelf" | "ld")) = word.strip_prefix(cross) {
+        if let Some(tool @ ("gcc" | "g++" | "ar" | "ranlib" | "strip" | "readelf" | "ld")) =
+            word.strip_prefix(cross)
+        {
             return tool.to_owned();
         }
     }
@@ -124,7 +132,10 @@ fn plain_word(word: &str) -> String {
 fn makefile(text: &str, prefix: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
-        if line.strip_prefix("prefix=").is_some_and(|value| value.trim() == prefix) {
+        if line
+            .strip_prefix("prefix=")
+            .is_some_and(|value| value.trim() == prefix)
+        {
             out.push_str("prefix=\t$(abspath $(dir $(lastword $(MAKEFILE_LIST)))../../..)");
         } else {
             out.push_str(&replace_path(line, prefix, "$(prefix)"));
@@ -137,7 +148,10 @@ fn makefile(text: &str, prefix: &str) -> String {
 fn pkg_config(text: &str, prefix: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
-        if line.strip_prefix("prefix=").is_some_and(|value| value.trim() == prefix) {
+        if line
+            .strip_prefix("prefix=")
+            .is_some_and(|value| value.trim() == prefix)
+        {
             out.push_str("prefix=${pcfiledir}/../..");
         } else {
             out.push_str(&replace_path(line, prefix, "${prefix}"));
@@ -159,13 +173,17 @@ fn note_leftovers(tree: &Tree, prefix: &str, notes: &mut Vec<Finding>) {
             continue;
         }
         let whole = finder.find_iter(bytes).any(|at| {
-            let near = |c: Option<&u8>| c.is_some_and(|&b| is_path_char(char::from(b)) || b == b'/');
+            let near =
+                |c: Option<&u8>| c.is_some_and(|&b| is_path_char(char::from(b)) || b == b'/');
             let after = bytes.get(at + prefix.len());
-            !near(at.checked_sub(1).and_then(|at| bytes.get(at))) && !after.is_some_and(|&b| is_path_char(char::from(b)))
+            !near(at.checked_sub(1).and_then(|at| bytes.get(at)))
+                && !after.is_some_and(|&b| is_path_char(char::from(b)))
         });
         if whole {
             let message = match bytes.starts_with(b"\x7fELF") {
-                true => "the library names the place it was built in, as a last resort when nothing is found beside it",
+                true => {
+                    "the library names the place it was built in, as a last resort when nothing is found beside it"
+                }
                 false => "the text names the place it was built in",
             };
             notes.push(note("interpreter-build-prefix", path, message));
@@ -179,10 +197,10 @@ mod tests {
 
     #[test]
     fn replaces_whole_paths_only() {
-        let text = "a=/install b=/install/lib c='/usr/bin/install -c' -I/install/include /installer /x/install /install.";
+        let text = "a=/install b=/install/lib c='/usr/bin/install -c' -I/install/include /installer /x/install /install. './install/x'";
         assert_eq!(
             replace_path(text, "/install", "@P@"),
-            "a=@P@ b=@P@/lib c='/usr/bin/install -c' -I@P@/include /installer /x/install /install."
+            "a=@P@ b=@P@/lib c='/usr/bin/install -c' -I@P@/include /installer /x/install /install. '.@P@/x'"
         );
     }
 
@@ -203,10 +221,16 @@ mod tests {
             pkg_config(text, "/install"),
             "prefix=${pcfiledir}/../..\nexec_prefix=${prefix}\nlibdir=${exec_prefix}/lib\nCflags: -I${prefix}/include/x\n"
         );
-        let make = makefile("prefix=\t/install\nINCLUDEDIR=\t/install/include\nINSTALL=\t/usr/bin/install -c\n", "/install");
+        let make = makefile(
+            "prefix=\t/install\nINCLUDEDIR=\t/install/include\nINSTALL=\t/usr/bin/install -c\n",
+            "/install",
+        );
         assert!(make.starts_with("prefix=\t$(abspath "));
         assert!(make.ends_with("INCLUDEDIR=\t$(prefix)/include\nINSTALL=\t/usr/bin/install -c\n"));
-        assert_eq!(built_in("x = {'a': 1,\n 'prefix': '/install',\n"), Some("/install".into()));
+        assert_eq!(
+            built_in("x = {'a': 1,\n 'prefix': '/install',\n"),
+            Some("/install".into())
+        );
         assert_eq!(built_in("x = {'a': 1,\n 'prefix': '',\n"), None);
     }
 }

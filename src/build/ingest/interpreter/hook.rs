@@ -17,20 +17,33 @@ pub(super) fn openssl_dir(tree: &Tree) -> Option<String> {
     let finder = memchr::memmem::Finder::new(b"OPENSSLDIR: \"");
     tree.iter()
         .filter_map(|(path, node)| match node {
-            Node::File { bytes, .. } if path.contains("_ssl.") || path.contains("libcrypto") || path.contains("libpython") => Some(bytes),
+            Node::File { bytes, .. }
+                if path.contains("_ssl.")
+                    || path.contains("libcrypto")
+                    || path.contains("libpython") =>
+            {
+                Some(bytes)
+            }
             _ => None,
         })
         .find_map(|bytes| {
             let at = finder.find(bytes)? + finder.needle().len();
             let rest = bytes.get(at..)?;
             let end = rest.iter().take(1024).position(|&b| b == b'"')?;
-            std::str::from_utf8(rest.get(..end)?).ok().map(str::to_owned)
+            std::str::from_utf8(rest.get(..end)?)
+                .ok()
+                .map(str::to_owned)
         })
         .filter(|dir| SYSTEM_DIRS.contains(&dir.as_str()))
 }
 
 /// Adds what is ours, and says so.
-pub(super) fn add(tree: &mut Tree, subject: &Subject<'_>, openssl_dir: Option<&str>, notes: &mut Vec<Finding>) {
+pub(super) fn add(
+    tree: &mut Tree,
+    subject: &Subject<'_>,
+    openssl_dir: Option<&str>,
+    notes: &mut Vec<Finding>,
+) {
     let stdlib = subject.stdlib();
     let text = SITECUSTOMIZE
         .replace("@OPENSSL_DIR@", openssl_dir.unwrap_or_default())
@@ -43,13 +56,25 @@ pub(super) fn add(tree: &mut Tree, subject: &Subject<'_>, openssl_dir: Option<&s
         "added: runs at every start (no user site, no bytecode written, certificates and newer libraries found)",
     ));
     if let Some(dir) = openssl_dir {
-        let mut note = note(OPENSSL_DIR, "", "OpenSSL looks for certificates in this folder of the system");
+        let mut note = note(
+            OPENSSL_DIR,
+            "",
+            "OpenSSL looks for certificates in this folder of the system",
+        );
         dir.clone_into(&mut note.path);
         notes.push(note);
     }
-    tree.insert_file(format!("{stdlib}/EXTERNALLY-MANAGED"), EXTERNALLY_MANAGED.as_bytes(), false);
+    tree.insert_file(
+        format!("{stdlib}/EXTERNALLY-MANAGED"),
+        EXTERNALLY_MANAGED.as_bytes(),
+        false,
+    );
     let dynload = format!("{stdlib}/lib-dynload/");
-    let has = |module: &str| !tree.paths(|path| path.starts_with(&format!("{dynload}{module}."))).is_empty();
+    let has = |module: &str| {
+        !tree
+            .paths(|path| path.starts_with(&format!("{dynload}{module}.")))
+            .is_empty()
+    };
     // Where `_bz2` is a file, `_lzma` would be one too; else both are inside the program.
     if has("_bz2") && !has("_lzma") {
         let path = format!("{dynload}_lzma.py");

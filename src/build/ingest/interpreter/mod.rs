@@ -15,9 +15,9 @@ use std::path::Path;
 
 pub use unpack::unpack;
 
+use crate::base::archive::ArchiveError;
 use crate::base::archive::folder::FolderError;
 use crate::base::archive::tar::TarError;
-use crate::base::archive::{ArchiveError, MemberFault};
 use crate::base::digest::Digest;
 use crate::base::finding::{Finding, Severity};
 use crate::base::fs::FsError;
@@ -25,7 +25,6 @@ use crate::base::python::{NotAPythonMinor, PythonMinor};
 use crate::base::target::Arch;
 use crate::build::ingest::Plan;
 use crate::formats::component::ComponentKind;
-use tree::Tree;
 
 /// Code of the note that names the folder OpenSSL was compiled to look in, where that is a folder of the system.
 const OPENSSL_DIR: &str = "interpreter-openssl-dir";
@@ -52,17 +51,6 @@ pub enum InterpreterError {
     /// The zip archive is refused.
     #[error(transparent)]
     Zip(#[from] ArchiveError),
-    /// A member of the zip archive could not be read.
-    #[error("could not read {member} of {archive}")]
-    Member {
-        /// File name of the archive.
-        archive: String,
-        /// The member.
-        member: String,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
     /// The folder is refused.
     #[error(transparent)]
     Folder(#[from] FolderError),
@@ -117,9 +105,6 @@ impl InterpreterError {
     }
 }
 
-// A member's fault reaches us as the cause of an `io::Error`; naming the type here keeps the two in step.
-const _: fn(MemberFault) -> std::io::Error = std::io::Error::other;
-
 /// What every step of normalising knows.
 struct Subject<'a> {
     /// For messages.
@@ -147,7 +132,10 @@ impl Subject<'_> {
 /// # Errors
 /// An archive that is refused, of no known shape, or not the interpreter that was asked for.
 pub fn plan(request: &InterpreterRequest<'_>) -> Result<Plan, InterpreterError> {
-    let name = request.archive.file_name().unwrap_or(request.archive.as_os_str());
+    let name = request
+        .archive
+        .file_name()
+        .unwrap_or(request.archive.as_os_str());
     let subject = Subject {
         archive: crate::base::archive::escaped(name.as_encoded_bytes()),
         minor: shape::minor(request.version)?,
@@ -190,4 +178,16 @@ fn note(code: &str, path: &str, message: impl Into<String>) -> Finding {
         message: message.into(),
         hint: None,
     }
+}
+
+/// Whether a module (path in the bundle) may be imported before the start-up module forbids writing bytecode. These ship
+/// as bytecode whatever the recipe's policy is, or the first start would write it into the tree. Any encoding may be the
+/// locale's.
+pub fn is_early_module(path: &str) -> bool {
+    path.strip_prefix("python/lib/python")
+        .and_then(|rest| rest.split_once('/'))
+        .is_some_and(|(_, module)| {
+            module == "sitecustomize.py"
+                || (module.starts_with("encodings/") && module.ends_with(".py"))
+        })
 }

@@ -55,9 +55,15 @@ fn rules(tree: &Tree, subject: &Subject<'_>) -> Vec<Rule> {
                 Box::new(move |path| {
                     suites(path)
                         || path.strip_prefix(&dynload).is_some_and(|module| {
-                            ["_test", "_ctypes_test", "_xxtestfuzz", "xxlimited", "xxsubtype"]
-                                .iter()
-                                .any(|name| module.starts_with(name))
+                            [
+                                "_test",
+                                "_ctypes_test",
+                                "_xxtestfuzz",
+                                "xxlimited",
+                                "xxsubtype",
+                            ]
+                            .iter()
+                            .any(|name| module.starts_with(name))
                         })
                 })
             },
@@ -72,7 +78,10 @@ fn rules(tree: &Tree, subject: &Subject<'_>) -> Vec<Rule> {
             code: "interpreter-distributions-left-out",
             place: format!("{stdlib}/site-packages"),
             why: "pip and setuptools come as locked wheels where a recipe wants them",
-            picks: inside(&["site-packages"]),
+            picks: {
+                let packages = inside(&["site-packages"]);
+                Box::new(move |path| packages(path) || path.starts_with("bin/pip"))
+            },
         },
         Rule {
             code: "interpreter-openssl-left-out",

@@ -49,23 +49,34 @@ fn config_script(tree: &mut Tree, subject: &Subject<'_>) {
     for path in &old {
         tree.remove(path);
     }
-    let source = tree
-        .paths(|path| path.starts_with(&format!("{}/config-", subject.stdlib())) && path.ends_with("/python-config.py"));
+    let source = tree.paths(|path| {
+        path.starts_with(&format!("{}/config-", subject.stdlib()))
+            && path.ends_with("/python-config.py")
+    });
     let Some(source) = source.first() else {
         return;
     };
-    let Some(script) = tree.bytes(source).and_then(|bytes| launcher::from_script(bytes)) else {
+    let Some(script) = tree
+        .bytes(source)
+        .and_then(|bytes| launcher::from_script(bytes))
+    else {
         return;
     };
     let plain = without_first_line(tree.bytes(source).map(|b| &b[..]).unwrap_or_default());
     tree.insert_file(source.as_str(), plain, false);
     tree.insert_file(format!("bin/python{}-config", subject.minor), script, true);
-    tree.insert("bin/python3-config", Node::Link(format!("python{}-config", subject.minor)));
+    tree.insert(
+        "bin/python3-config",
+        Node::Link(format!("python{}-config", subject.minor)),
+    );
 }
 
 /// A module needs no `#!`, and this one names the old place.
 fn without_first_line(bytes: &[u8]) -> Vec<u8> {
-    let end = bytes.iter().position(|&b| b == b'\n').map_or(bytes.len(), |at| at + 1);
+    let end = bytes
+        .iter()
+        .position(|&b| b == b'\n')
+        .map_or(bytes.len(), |at| at + 1);
     bytes.get(end..).unwrap_or_default().to_vec()
 }
 
@@ -79,10 +90,15 @@ fn link_equal_names(tree: &mut Tree, subject: &Subject<'_>) {
     let major = subject.minor.major;
     for path in tree.paths(|path| path.starts_with("bin/")) {
         for full in [
-            format!("{}{}", path.trim_end_matches(&major.to_string()), subject.minor),
+            format!(
+                "{}{}",
+                path.trim_end_matches(&major.to_string()),
+                subject.minor
+            ),
             format!("{path}-{}", subject.minor),
         ] {
-            if full != path && tree.bytes(&path).is_some() && tree.bytes(&path) == tree.bytes(&full) {
+            if full != path && tree.bytes(&path).is_some() && tree.bytes(&path) == tree.bytes(&full)
+            {
                 let goal = full.strip_prefix("bin/").unwrap_or(&full).to_owned();
                 tree.insert(path.as_str(), Node::Link(goal));
             }

@@ -25,7 +25,10 @@ const MAVEN_TOP: &str = "org/bytedeco/cpython/";
 /// `3.12.14` → `3.12`.
 pub(super) fn minor(version: &str) -> Result<PythonMinor, NotAPythonMinor> {
     let mut parts = version.splitn(3, '.');
-    let (major, minor) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let (major, minor) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
     format!("{major}.{minor}").parse()
 }
 
@@ -106,13 +109,7 @@ fn from_jar(path: &Path, subject: &Subject<'_>) -> Result<Tree, InterpreterError
             return Err(subject.lacks("a size below the limit"));
         }
         let mut bytes = Vec::new();
-        zip.reader(number)
-            .and_then(|mut reader| Ok(reader.read_to_end(&mut bytes)?))
-            .map_err(|source| InterpreterError::Member {
-                archive: subject.archive.clone(),
-                member: member.name.clone(),
-                source: std::io::Error::other(source),
-            })?;
+        zip.read_into(number, LIMITS.bytes, &mut bytes)?;
         let executable = is_program(&place);
         tree.insert_file(place, bytes, executable);
     }
@@ -127,8 +124,15 @@ fn maven_place(inside: &str, subject: &Subject<'_>) -> Option<String> {
     match inside {
         _ if inside.starts_with("libpython") => Some(format!("lib/{inside}")),
         // The modules' RUNPATH looks beside them first.
-        _ if inside.starts_with("libffi.so.") => Some(format!("{}/lib-dynload/{inside}", subject.stdlib())),
-        _ if ["bin/", "include/", "lib/", "share/"].iter().any(|f| inside.starts_with(f)) => Some(inside.to_owned()),
+        _ if inside.starts_with("libffi.so.") => {
+            Some(format!("{}/lib-dynload/{inside}", subject.stdlib()))
+        }
+        _ if ["bin/", "include/", "lib/", "share/"]
+            .iter()
+            .any(|f| inside.starts_with(f)) =>
+        {
+            Some(inside.to_owned())
+        }
         _ => None,
     }
 }
@@ -141,8 +145,13 @@ fn is_program(path: &str) -> bool {
 /// Sees to it that this is the interpreter that was asked for.
 pub(super) fn check(tree: &Tree, subject: &Subject<'_>) -> Result<(), InterpreterError> {
     let program = format!("bin/python{}", subject.minor);
-    let bytes = tree.bytes(&program).ok_or_else(|| subject.lacks(&program))?;
-    for needed in [format!("{}/os.py", subject.stdlib()), format!("{}/encodings/__init__.py", subject.stdlib())] {
+    let bytes = tree
+        .bytes(&program)
+        .ok_or_else(|| subject.lacks(&program))?;
+    for needed in [
+        format!("{}/os.py", subject.stdlib()),
+        format!("{}/encodings/__init__.py", subject.stdlib()),
+    ] {
         if !tree.contains(&needed) {
             return Err(subject.lacks(&needed));
         }

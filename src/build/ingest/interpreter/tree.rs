@@ -23,7 +23,12 @@ impl Tree {
         self.nodes.insert(path.into(), node);
     }
 
-    pub(super) fn insert_file(&mut self, path: impl Into<String>, bytes: impl Into<Arc<[u8]>>, executable: bool) {
+    pub(super) fn insert_file(
+        &mut self,
+        path: impl Into<String>,
+        bytes: impl Into<Arc<[u8]>>,
+        executable: bool,
+    ) {
         let bytes = bytes.into();
         self.insert(path, Node::File { bytes, executable });
     }
@@ -42,7 +47,8 @@ impl Tree {
 
     /// The text of a file that is UTF-8.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
-        self.bytes(path).and_then(|bytes| std::str::from_utf8(bytes).ok())
+        self.bytes(path)
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
     }
 
     pub(super) fn contains(&self, path: &str) -> bool {
@@ -51,7 +57,11 @@ impl Tree {
 
     /// All paths that `wanted` picks.
     pub(super) fn paths(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
-        self.nodes.keys().filter(|path| wanted(path)).cloned().collect()
+        self.nodes
+            .keys()
+            .filter(|path| wanted(path))
+            .cloned()
+            .collect()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {

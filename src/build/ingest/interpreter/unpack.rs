@@ -15,26 +15,20 @@ use crate::build::ingest::{Content, Plan, PlannedEntry};
 pub fn unpack(plan: &Plan, cache: &Path) -> Result<PathBuf, InterpreterError> {
     let home = cache.join(key(plan).to_string());
     let program = home.join("python/bin/python");
-    if fs::metadata(&home)?.is_some() {
+    if fs::symlink_metadata(&home)?.is_some() {
         if is_whole(plan, &home)? {
             return Ok(program);
         }
         // A power cut left it so: out of the way under a name of its own, then gone.
-        let aside = fs::temp_dir_in(cache)?;
+        let aside = fs::DraftDir::new(cache)?;
         fs::rename(&home, &aside.path().join("old"))?;
     }
-    let draft = fs::temp_dir_in(cache)?;
+    let draft = fs::DraftDir::new(cache)?;
     for entry in &plan.entries {
         write(entry, draft.path())?;
     }
-    match fs::rename(draft.path(), &home) {
-        // Somebody else was first, with the same bytes.
-        Err(_) if is_whole(plan, &home)? => {}
-        result => {
-            result?;
-            let _ = draft.keep();
-        }
-    }
+    // Somebody else may have been first, with the same bytes.
+    draft.keep(&home)?;
     Ok(program)
 }
 
