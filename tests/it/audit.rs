@@ -629,8 +629,8 @@ fn rpaths_that_leave_the_tree_are_warnings_from_a_wheel_and_errors_from_the_inte
     let gcc = Gcc::new();
     for (element, code) in [
         ("/usr/local/cuda/lib64", "absolute-rpath"),
-        ("lib", "absolute-rpath"),
-        ("$ORIGIN:", "absolute-rpath"),
+        ("lib", "relative-rpath"),
+        ("$ORIGIN:", "relative-rpath"),
         ("$ORIGIN/../../../../../../lib", "rpath-leaves-tree"),
     ] {
         let bytes = gcc.library("libx.so", &[&format!("-Wl,-rpath,{element}")]);

@@ -162,16 +162,18 @@ fn rpath(object: &resolve::Object<'_>, out: &mut Vec<Finding>) {
             continue;
         }
         let from_origin = element.starts_with("$ORIGIN") || element.starts_with("${ORIGIN}");
-        let (code, message) = if !from_origin {
-            let what = if element.starts_with('/') {
-                "the absolute path "
-            } else {
-                "the relative path "
-            };
-            (
-                "absolute-rpath",
-                format!("searches {what}{:?} for libraries", shown(element)),
-            )
+        let (code, message) = if element.starts_with('/') {
+            let message = format!(
+                "searches the absolute path {} for libraries",
+                shown(element)
+            );
+            ("absolute-rpath", message)
+        } else if !from_origin {
+            let message = format!(
+                "searches {:?}, relative to the current folder, for libraries",
+                shown(element)
+            );
+            ("relative-rpath", message)
         } else if resolve::folder(object.path, element).is_none() {
             (
                 "rpath-leaves-tree",

@@ -59,6 +59,7 @@ pub(super) fn links<'a>(tree: &'a Tree, arch: Arch, policy: &Policy) -> Links<'a
         .collect();
     let mut resolver = Resolver {
         tree,
+        names: tree.nodes().map(|n| file_name(&n.entry.path)).collect(),
         objects: &objects,
         inherited: BTreeMap::new(),
         loaded: BTreeMap::new(),
@@ -75,6 +76,8 @@ pub(super) fn links<'a>(tree: &'a Tree, arch: Arch, policy: &Policy) -> Links<'a
 
 struct Resolver<'a, 'o> {
     tree: &'a Tree,
+    /// Last elements of all paths: most needs are the host's, and need no further search.
+    names: BTreeSet<&'a str>,
     objects: &'o BTreeMap<&'a str, Object<'a>>,
     /// Folders that an object may search because one of its loaders has a DT_RPATH.
     inherited: BTreeMap<&'a str, BTreeSet<String>>,
@@ -181,6 +184,12 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn provider(&self, object: Object<'a>, name: &str) -> Provider {
+        if !self.names.contains(file_name(name)) {
+            return self
+                .loaded
+                .get(name)
+                .map_or(Provider::Outside, |p| Provider::Tree((*p).to_owned()));
+        }
         let own = object
             .elf
             .search_path()

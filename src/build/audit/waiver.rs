@@ -56,6 +56,9 @@ pub(super) fn apply(findings: Vec<Finding>, waivers: &[Waiver]) -> (Vec<Finding>
 
 /// `*` any text without `/`, `**` any text, `?` one character but `/`.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
+    if !pattern.contains(['*', '?']) {
+        return pattern == text;
+    }
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());
     // Row by row: which beginnings of the pattern match the text read so far.
