@@ -7,5 +7,5 @@ mod name;
 pub mod tar;
 pub mod zip;
 
-pub use name::{NameFault, escaped};
+pub use name::{NameFault, Names, escaped};
 pub use zip::{ArchiveError, ContainerFault, Member, MemberFault, MemberReader, Method, Zip};

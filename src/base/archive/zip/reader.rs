@@ -81,6 +81,15 @@ impl Zip {
         }
     }
 
+    /// The error of a read from member `index`: what the reader put into it, or whatever else it says.
+    pub fn read_error(&self, index: usize, error: io::Error) -> ArchiveError {
+        error.downcast().unwrap_or_else(|other: io::Error| {
+            let name = self.members.get(index).map(|m| m.name.as_bytes());
+            let fault = MemberFault::Damaged(other.to_string());
+            ArchiveError::member(&self.name, name.unwrap_or_default(), fault)
+        })
+    }
+
     /// Unpacks a member of at most `limit` bytes.
     ///
     /// # Errors
