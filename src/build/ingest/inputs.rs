@@ -229,7 +229,7 @@ impl Input {
                     &WheelRequest {
                         file_name: file,
                         sha256: artifact,
-                        python_minor: u16::from(self.common.python.minor),
+                        python: self.common.python,
                         arch: self.common.target.arch,
                         glibc_minor: self.common.glibc_minor,
                         waivers,
