@@ -84,6 +84,11 @@ pub enum BytecodeArg {
 pub enum Command {
     /// Make a bundle for a target, such as arm64-cu130.
     Make(MakeArgs),
+    /// Fetch what a bundle is made of, into the cache or a folder.
+    Fetch(FetchArgs),
+    /// Look after the cache.
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Write a shell's completion script to standard output.
     #[command(alias = "generate-shell-completion")]
     Completions(CompletionsArgs),
@@ -147,6 +152,46 @@ pub struct MakeArgs {
     /// The uv program, for resolving where no lock is [default: $UV, else PATH].
     #[arg(long, env = "UV", value_name = "PROGRAM")]
     pub uv: Option<PathBuf>,
+}
+
+/// `bundler fetch`
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// Targets, such as amd64-cu130.
+    #[arg(required = true)]
+    pub target: Vec<Target>,
+    /// Which recipe, and where its indexes are.
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    /// Write all artifacts and SHA256SUMS into this folder too, for `make --mirror DIR --offline` elsewhere.
+    #[arg(long, value_name = "DIR")]
+    pub mirror: Option<PathBuf>,
+    /// Interpreter source to use, such as pbs or maven, instead of the first that can be reached.
+    #[arg(long, value_name = "NAME")]
+    pub interpreter: Option<String>,
+    /// Downloads at a time.
+    #[arg(short, long, default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=64), value_name = "N")]
+    pub jobs: u16,
+    /// Print what would be fetched; fetch nothing.
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+}
+
+/// `bundler cache`
+#[derive(Debug, Subcommand)]
+pub enum CacheCommand {
+    /// Print the folder of the cache.
+    Dir,
+    /// Print how much the cache holds.
+    Size,
+    /// Remove what no run needs: damaged files, abandoned transfers, remembered pages; with --all, everything.
+    Prune {
+        /// Remove artifacts and components too.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Digest everything again; damaged files are set aside.
+    Verify,
 }
 
 /// `bundler completions`

@@ -1,8 +1,10 @@
 //! One file per subcommand; the only place that prints. A command takes its arguments, runs stages, and answers
 //! with an [`Outcome`]; whatever went wrong is an error with causes, printed once by `main`.
 
+pub mod cache;
 pub mod completions;
 pub mod edge;
+pub mod fetch;
 pub mod make;
 pub mod report;
 pub mod source;
@@ -44,6 +46,8 @@ pub fn run(cli: &Cli) -> Answer {
     let global = &cli.global;
     match &cli.command {
         Command::Make(args) => make::run(args, global),
+        Command::Fetch(args) => fetch::run(args, global),
+        Command::Cache(command) => cache::run(command, global),
         Command::Completions(args) => completions::run(args, global),
     }
 }

@@ -71,10 +71,12 @@ pub enum AddressError {
 }
 
 impl Addresses {
-    /// Puts the addresses of a recipe's indexes together. `overrides` are `ALIAS=URL` texts of the command line.
+    /// Puts the addresses of a recipe's indexes together. `sources` are aliases that have an address only when somebody
+    /// gives them one (`pbs`, `maven`); `overrides` are `ALIAS=URL` texts of the command line.
     /// User names, passwords and tokens found on the way go into `credentials`.
     pub fn gather(
         indexes: &[NamedIndex],
+        sources: &[&str],
         overrides: &[String],
         var: &dyn Fn(&str) -> Option<String>,
         credentials: &mut Credentials,
@@ -82,16 +84,23 @@ impl Addresses {
         let mut given = BTreeMap::new();
         for text in overrides {
             let (alias, url) = text.split_once('=').ok_or(AddressError::Shape)?;
-            if !indexes.iter().any(|i| i.alias == alias) {
+            let known = indexes.iter().map(|i| i.alias.as_str());
+            let mut known = known.chain(sources.iter().copied());
+            if !known.clone().any(|k| k == alias) {
                 return Err(AddressError::Alias {
                     alias: alias.to_owned(),
-                    known: indexes.iter().map(|i| i.alias.clone()).collect(),
+                    known: known.by_ref().map(ToOwned::to_owned).collect(),
                 });
             }
             given.insert(alias, url.to_owned());
         }
         let mut out = Self::default();
-        for index in indexes {
+        let optional = sources.iter().map(|alias| NamedIndex {
+            alias: (*alias).to_owned(),
+            url: None,
+            form: None,
+        });
+        for index in indexes.iter().cloned().chain(optional) {
             let name = variable_part(&index.alias);
             let named = |text: String| var(&text).filter(|v| !v.is_empty());
             let other = given
@@ -100,7 +109,9 @@ impl Addresses {
             // Another address may list its files in another way than the recipe's.
             let form = index.form.filter(|_| other.is_none());
             let Some(text) = other.or_else(|| index.url.clone()) else {
-                out.map.insert(index.alias.clone(), Address::MachineDefault);
+                if !sources.contains(&index.alias.as_str()) {
+                    out.map.insert(index.alias, Address::MachineDefault);
+                }
                 continue;
             };
             let address = out.set_text(&index.alias, &text, form, credentials)?;
@@ -297,8 +308,10 @@ mod tests {
         };
         let mut credentials = Credentials::default();
         let overrides = ["w=https://c.example/w?a=b".to_owned()];
-        let all = Addresses::gather(&indexes, &overrides, &var, &mut credentials).unwrap();
+        let all =
+            Addresses::gather(&indexes, &["pbs"], &overrides, &var, &mut credentials).unwrap();
         assert_eq!(all.get("pypi"), Some(&Address::MachineDefault));
+        assert_eq!(all.get("pbs"), None);
         assert_eq!(
             all.get("torch-cu130"),
             Some(&Address::Simple(url("https://e.example/t")))
@@ -324,13 +337,14 @@ mod tests {
     fn an_alias_that_the_recipe_lacks_is_refused() {
         let error = Addresses::gather(
             &[named("pypi", None)],
+            &["pbs"],
             &["pipy=https://h.example".to_owned()],
             &|_| None,
             &mut Credentials::default(),
         );
         assert_eq!(
             error.unwrap_err().to_string(),
-            "the recipe has no index \"pipy\"; it has pypi"
+            "the recipe has no index \"pipy\"; it has pypi, pbs"
         );
     }
 }
