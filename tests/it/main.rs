@@ -12,3 +12,6 @@ mod real_interpreter;
 mod synthetic;
 mod tags;
 mod trees;
+
+mod fault_server;
+mod fetch;

@@ -95,23 +95,14 @@ pub enum HttpError {
 pub struct Cause(pub String);
 
 impl Cause {
-    /// The texts of an error and its sources, each once, the address left out.
+    /// The text of the deepest source, which is the one that says something; the address is left out.
     fn of(error: reqwest::Error) -> Self {
         let error = error.without_url();
-        let mut texts: Vec<String> = Vec::new();
-        let mut next: Option<&dyn Error> = Some(&error);
-        while let Some(e) = next {
-            let text = e.to_string();
-            if !texts.iter().any(|t| t.contains(&text)) {
-                texts.push(text);
-            }
-            next = e.source();
+        let mut deepest: &dyn Error = &error;
+        while let Some(next) = deepest.source() {
+            deepest = next;
         }
-        // The outer ones say no more than "error sending request".
-        if texts.len() > 1 {
-            texts.remove(0);
-        }
-        Self(texts.join(": "))
+        Self(deepest.to_string())
     }
 }
 

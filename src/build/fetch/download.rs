@@ -85,13 +85,8 @@ impl Download<'_> {
                 };
             }
         };
-        if let Some(size) = self.size {
-            let need = size.saturating_sub(partial.len());
-            if fs::free_space(self.blobs.cache())? < need {
-                return Err(NoSpace::at(self.blobs.cache(), need)?.into());
-            }
-        }
-        if let Err(error) = self.fill(&mut partial) {
+        let room = self.check_room(&partial);
+        if let Err(error) = room.and_then(|()| self.fill(&mut partial)) {
             if partial.len() == 0 {
                 partial.discard()?;
             }
@@ -100,6 +95,18 @@ impl Download<'_> {
         let size = partial.len();
         let path = partial.finish(self.blobs, &self.digest)?;
         Ok((path, size))
+    }
+
+    /// Asks for no byte that has no room.
+    fn check_room(&self, partial: &Partial) -> Result<(), FetchError> {
+        let Some(size) = self.size else {
+            return Ok(());
+        };
+        let need = size.saturating_sub(partial.len());
+        if fs::free_space(self.blobs.cache())? < need {
+            return Err(NoSpace::at(self.blobs.cache(), need)?.into());
+        }
+        Ok(())
     }
 
     /// Tries until the digest of all bytes matches or patience ends.

@@ -260,18 +260,24 @@ fn pick<'r>(
 }
 
 fn not_listed(rows: &[Row], file: &str, place: String) -> FetchError {
-    let mut near: Vec<(u64, &str)> = rows
+    let front = |name: &str| normalized(name.split('-').next().unwrap_or_default());
+    let mut near: Vec<(bool, u64, &str)> = rows
         .iter()
         .map(|row| {
             let likeness = strsim::jaro_winkler(&row.file, file);
-            ((likeness * 1e6) as u64, row.file.as_str())
+            let other_project = front(&row.file) != front(file);
+            (
+                other_project,
+                ((1.0 - likeness) * 1e6) as u64,
+                row.file.as_str(),
+            )
         })
         .collect();
-    near.sort_by_key(|(likeness, name)| (std::cmp::Reverse(*likeness), *name));
+    near.sort_unstable();
     FetchError::NotListed {
         file: file.to_owned(),
         place,
-        near: near.iter().take(3).map(|(_, n)| (*n).to_owned()).collect(),
+        near: near.iter().take(3).map(|(.., n)| (*n).to_owned()).collect(),
     }
 }
 
