@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::network::cache_root;
+use super::edge::cache_dir;
 use super::{Answer, Failure, Outcome, report, terminal};
 use crate::base::digest::Digest;
 use crate::base::finding::{Finding, Severity};
@@ -16,7 +16,7 @@ use crate::cli::{CacheCommand, Global};
 
 /// Runs one of the cache commands.
 pub fn run(command: &CacheCommand, global: &Global) -> Answer {
-    let cache = cache_root(global)?;
+    let cache = cache_dir(global)?;
     match command {
         CacheCommand::Dir => {
             let value =

@@ -1,18 +1,21 @@
 //! The edge of the process: what environment, home folder and clock say, read once and passed down as values.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use url::Url;
+
 use super::Failure;
+use crate::base::http::{HttpConfig, Secret, Trust};
 use crate::base::progress::Progress;
 use crate::build::fetch::address::{Addresses, Form, NamedIndex};
-use crate::build::fetch::machine::Machine;
+use crate::build::fetch::machine::{Machine, PipSettings};
 use crate::build::fetch::{FetchConfig, Fetcher};
-use crate::build::recipe::{IndexKind, Wanted};
+use crate::build::recipe::{IndexKind, Recipe, Wanted};
 use crate::cli::{Global, RecipeArgs};
 
-/// Where python-build-standalone publishes its releases.
-const PBS: &str = "https://github.com/astral-sh/python-build-standalone/releases/download";
+/// Aliases of interpreter sources, which every recipe has.
+const SOURCES: [&str; 2] = ["pbs", "maven"];
 
 /// Downloads at a time.
 const PARALLEL: usize = 6;
@@ -78,11 +81,11 @@ pub fn fetch_config(
     mirror: Option<PathBuf>,
 ) -> Result<FetchConfig, Failure> {
     let home = home();
-    let mut http = crate::base::http::HttpConfig::from_env(&var, home.as_deref())?;
+    let mut http = HttpConfig::from_env(&var, home.as_deref())?;
     http.offline = global.offline;
-    http.insecure_hosts.clone_from(&args.allow_insecure_host);
     let addresses = Addresses::gather(
-        &named_indexes(wanted),
+        &named_indexes(args, wanted)?,
+        &SOURCES,
         &args.index,
         &var,
         &mut http.credentials,
@@ -93,7 +96,27 @@ pub fn fetch_config(
         home.as_deref(),
         &mut http.credentials,
     )?;
-    let maven = home.map_or_else(|| PathBuf::from(".m2"), |h| h.join(".m2"));
+    follow_pip(&machine.pip, &mut http);
+    for host in args
+        .allow_insecure_host
+        .iter()
+        .chain(&machine.pip.trusted_hosts)
+    {
+        let bare = host
+            .rsplit_once(':')
+            .filter(|(_, port)| port.parse::<u16>().is_ok());
+        http.insecure_hosts
+            .push(bare.map_or(host.as_str(), |(name, _)| name).to_owned());
+    }
+    // The web pages of a release need no token; its REST form does, for private repositories.
+    let token = var("GH_TOKEN")
+        .or_else(|| var("GITHUB_TOKEN"))
+        .filter(|t| !t.is_empty());
+    if let (Some(token), Ok(api)) = (token, Url::parse("https://api.github.com/")) {
+        http.credentials.add(&api, Secret::Bearer(token));
+    }
+    let repository = var("MAVEN_REPO_LOCAL").map(PathBuf::from);
+    let repository = repository.or_else(|| home.map(|h| h.join(".m2/repository")));
     Ok(FetchConfig {
         cache: cache_dir(global)?,
         addresses,
@@ -103,25 +126,40 @@ pub fn fetch_config(
         parallel: PARALLEL,
         now: now(),
         mvn: PathBuf::from("mvn"),
-        maven_repository: maven.join("repository"),
+        maven_repository: repository.unwrap_or_default(),
     })
 }
 
-fn named_indexes(wanted: &Wanted) -> Vec<NamedIndex> {
-    let of_recipe = wanted.indexes.iter().map(|(alias, index)| NamedIndex {
-        alias: alias.clone(),
-        url: index.url.clone(),
-        form: Some(match index.kind {
-            IndexKind::Simple => Form::Simple,
-            _ => Form::FindLinks,
-        }),
-    });
-    let of_interpreters = [("pbs", Some(PBS.to_owned())), ("maven", None)];
-    of_recipe
-        .chain(of_interpreters.map(|(alias, url)| NamedIndex {
-            alias: alias.to_owned(),
+/// Takes over what pip.conf says of the network, where the environment says nothing.
+fn follow_pip(pip: &PipSettings, http: &mut HttpConfig) {
+    if let (Trust::System, Some(file)) = (&http.trust, &pip.cert) {
+        http.trust = Trust::Only(vec![file.clone()]);
+    }
+    if let Some(proxy) = &pip.proxy {
+        for slot in [&mut http.proxies.http, &mut http.proxies.https] {
+            slot.get_or_insert_with(|| proxy.clone());
+        }
+    }
+}
+
+/// The recipe's indexes; a folder of a recipe file is relative to the file's own folder.
+fn named_indexes(args: &RecipeArgs, wanted: &Wanted) -> Result<Vec<NamedIndex>, Failure> {
+    let mut out = Vec::new();
+    for (alias, index) in &wanted.indexes {
+        let mut url = index.url.clone();
+        if let Some(path) = url.as_ref().filter(|text| Url::parse(text).is_err()) {
+            let recipe = Recipe::find(&args.recipe, &working_dir()?)?;
+            let folder = recipe.folder().unwrap_or(Path::new("."));
+            url = Some(folder.join(path).display().to_string());
+        }
+        out.push(NamedIndex {
+            alias: alias.clone(),
             url,
-            form: Some(Form::Simple),
-        }))
-        .collect()
+            form: Some(match index.kind {
+                IndexKind::Simple => Form::Simple,
+                _ => Form::FindLinks,
+            }),
+        });
+    }
+    Ok(out)
 }

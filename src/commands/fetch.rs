@@ -3,19 +3,20 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use url::Url;
 
-use super::inputs::{Inputs, inputs};
-use super::network::{self, Fetching};
-use super::{Answer, Failure, Outcome, report, terminal};
+use super::{Answer, Failure, Outcome, edge, report, terminal};
 use crate::base::digest::Digest;
 use crate::base::progress::Progress;
-use crate::base::target::Arch;
+use crate::base::target::Target;
 use crate::build::fetch::{Fetched, Fetcher, Order, write_mirror};
-use crate::build::recipe::InterpreterKind;
+use crate::build::ingest::choose::{compiler, places};
+use crate::build::ingest::inputs::interpreter_order;
+use crate::build::lock::{self, Lock, LockedInterpreter};
+use crate::build::recipe::{Recipe, Wanted};
 use crate::cli::{FetchArgs, Global};
 
 #[derive(Serialize)]
@@ -37,42 +38,38 @@ struct Artifact {
     cached: bool,
 }
 
+/// What one target is fetched with.
+struct Job {
+    recipe: Recipe,
+    wanted: Wanted,
+    lock: Lock,
+    fetcher: Fetcher,
+    progress: Progress,
+}
+
 /// Fetches what the locks of the targets name.
 pub fn run(args: &FetchArgs, global: &Global) -> Answer {
     let progress = terminal::progress(global);
-    let dir = std::env::current_dir()?;
     let mut artifacts = BTreeMap::new();
     let mut fetched = Vec::new();
     for target in &args.target {
-        let inputs = inputs(&args.recipe.recipe, *target, &dir)?;
-        let fetching = Fetching {
-            mirror: None,
-            parallel: usize::from(args.jobs),
-        };
-        let fetcher = network::fetcher(
-            global,
-            &args.recipe,
-            &inputs.recipe,
-            &inputs.wanted,
-            fetching,
-            &progress,
-        )?;
-        let mut orders: Vec<Order> = inputs.lock.wheels.iter().map(Order::wheel).collect();
-        orders.extend(source(&inputs)?);
-        let interpreters = interpreters(&inputs, args.interpreter.as_deref())?;
-        let all = interpreters.iter().flatten().chain(&orders);
-        for order in all.filter(|_| args.dry_run) {
-            note(&mut artifacts, order, &fetcher);
+        let job = Job::new(args, global, *target, &progress)?;
+        let mut orders: Vec<Order> = job.lock.wheels.iter().map(Order::wheel).collect();
+        orders.extend(job.source()?);
+        for order in &orders {
+            note(&mut artifacts, order, &job.fetcher);
         }
+        let candidates = job.interpreters(args.interpreter.as_deref())?;
         if args.dry_run {
+            let first = candidates.first();
+            for order in first.iter().flat_map(|first| job.with_compiler(first)) {
+                note(&mut artifacts, &order, &job.fetcher);
+            }
             continue;
         }
-        for order in &orders {
-            note(&mut artifacts, order, &fetcher);
-        }
-        fetched.extend(many(&fetcher, orders)?);
-        for (order, one) in take_interpreters(&fetcher, interpreters, &progress)? {
-            note(&mut artifacts, &order, &fetcher);
+        fetched.extend(many(&job.fetcher, orders)?);
+        for (order, one) in job.take_interpreters(&candidates)? {
+            note(&mut artifacts, &order, &job.fetcher);
             fetched.push(one);
         }
     }
@@ -110,72 +107,102 @@ fn many(fetcher: &Fetcher, orders: Vec<Order>) -> Result<Vec<Fetched>, Failure> 
     Ok(done.into_values().collect())
 }
 
-/// The pinned source, where it is an archive.
-fn source(inputs: &Inputs) -> Result<Option<Order>, Failure> {
-    let address = inputs
-        .wanted
-        .source
-        .as_ref()
-        .and_then(|s| s.archive.as_ref());
-    let locked = inputs.lock.source.as_ref();
-    let (Some(address), Some(sha256)) = (address, locked.and_then(|s| s.sha256)) else {
-        return Ok(None);
-    };
-    let url = Url::parse(address)
-        .map_err(|e| anyhow::Error::new(e).context("the source's archive has no usable address"))?;
-    Ok(Some(Order::archive("source", &url, sha256)))
-}
+impl Job {
+    fn new(
+        args: &FetchArgs,
+        global: &Global,
+        target: Target,
+        progress: &Progress,
+    ) -> Result<Self, Failure> {
+        let dir = edge::working_dir()?;
+        let recipe = Recipe::find(&args.recipe.recipe, &dir)?;
+        let wanted = recipe.wanted(target)?;
+        let lock = lock::current(&recipe, &wanted, &dir)?.lock;
+        let mut config = edge::fetch_config(global, &args.recipe, &wanted, None)?;
+        config.parallel = usize::from(args.jobs);
+        Ok(Self {
+            recipe,
+            wanted,
+            lock,
+            fetcher: Fetcher::new(config, progress.clone()),
+            progress: progress.clone(),
+        })
+    }
 
-/// Alternatives for the target's interpreter; each is followed by the builder's own of the same kind, which compiles
-/// bytecode, where the architectures differ.
-fn interpreters(inputs: &Inputs, only: Option<&str>) -> Result<[Vec<Order>; 2], Failure> {
-    let folder = inputs.recipe.folder().unwrap_or(Path::new("."));
-    let order = |kind: InterpreterKind, arch: Arch| {
-        let locked = inputs.lock.interpreter(kind, arch)?;
-        let spec = inputs.wanted.interpreters.iter().find(|s| s.kind == kind);
-        let path = spec.and_then(|s| s.path.get(&arch)).map(|p| folder.join(p));
-        Some(Order::interpreter(locked, path.as_deref()))
-    };
-    let kinds = inputs.wanted.interpreters.iter().map(|spec| spec.kind);
-    let kinds: Vec<_> = kinds
-        .filter(|k| only.is_none_or(|o| o == k.name()))
-        .collect();
-    if let (Some(only), true) = (only, kinds.is_empty()) {
-        return Err(anyhow::anyhow!("the recipe has no interpreter source {only:?}").into());
+    /// The pinned source, where it is an archive.
+    fn source(&self) -> Result<Option<Order>, Failure> {
+        let address = self.wanted.source.as_ref().and_then(|s| s.archive.as_ref());
+        let locked = self.lock.source.as_ref().and_then(|s| s.sha256);
+        let (Some(address), Some(sha256)) = (address, locked) else {
+            return Ok(None);
+        };
+        let url = Url::parse(address).map_err(|e| {
+            anyhow::Error::new(e).context("the source's archive has no usable address")
+        })?;
+        Ok(Some(Order::archive("source", &url, sha256)))
     }
-    let arch = inputs.wanted.target.arch;
-    let own = kinds.iter().filter_map(|k| order(*k, arch)).collect();
-    let builder = kinds
-        .iter()
-        .filter(|_| arch != Arch::host())
-        .filter_map(|k| order(*k, Arch::host()))
-        .collect();
-    Ok([own, builder])
-}
 
-/// Takes the first interpreter that can be had, and the builder's of the same kind.
-fn take_interpreters(
-    fetcher: &Fetcher,
-    alternatives: [Vec<Order>; 2],
-    progress: &Progress,
-) -> Result<Vec<(Order, Fetched)>, Failure> {
-    let [own, builder] = alternatives;
-    let mut out = Vec::new();
-    if own.is_empty() {
-        return Ok(out);
+    /// The interpreters of the target's architecture, in the recipe's order; `only` names one.
+    fn interpreters(&self, only: Option<&str>) -> Result<Vec<&LockedInterpreter>, Failure> {
+        let arch = self.wanted.target.arch;
+        let of_arch = self.lock.interpreters.iter().filter(|i| i.arch == arch);
+        let out: Vec<_> = of_arch
+            .filter(|i| only.is_none_or(|name| name == i.source.name()))
+            .collect();
+        match only {
+            Some(name) if out.is_empty() => Err(Failure {
+                error: anyhow::anyhow!("the lock has no interpreter source {name:?} for {arch}"),
+                hint: Some("pass --interpreter pbs or --interpreter maven".to_owned()),
+            }),
+            _ => Ok(out),
+        }
     }
-    let (number, fetched) = fetcher.first_of(&own)?;
-    let Some(order) = own.into_iter().nth(number) else {
-        return Ok(out);
-    };
-    progress.note(format!("interpreter: {}", order.label));
-    let of_same_kind = builder.into_iter().find(|b| b.label == order.label);
-    out.push((order, fetched));
-    if let Some(builder) = of_same_kind {
-        let fetched = fetcher.one(&builder)?;
-        out.push((builder, fetched));
+
+    fn order(&self, locked: &LockedInterpreter) -> Order {
+        interpreter_order(locked, places(locked, self.recipe.folder()))
     }
-    Ok(out)
+
+    /// An interpreter, and the one that compiles bytecode on this machine where that is another.
+    fn with_compiler(&self, locked: &LockedInterpreter) -> Vec<Order> {
+        let mut out = vec![self.order(locked)];
+        if let Some(other) = compiler(locked, &self.lock)
+            && other.arch != locked.arch
+        {
+            out.push(self.order(other));
+        }
+        out
+    }
+
+    /// Takes the first interpreter that can be had, and its compiler.
+    fn take_interpreters(
+        &self,
+        candidates: &[&LockedInterpreter],
+    ) -> Result<Vec<(Order, Fetched)>, Failure> {
+        for (number, candidate) in candidates.iter().enumerate() {
+            let is_last = number + 1 == candidates.len();
+            let order = self.order(candidate);
+            let first = if is_last {
+                self.fetcher.one(&order)
+            } else {
+                self.fetcher.hurried(&order)
+            };
+            match first {
+                Ok(_) => {}
+                Err(error) if is_last || error.is_wrong_bytes() => return Err(error.into()),
+                Err(error) => {
+                    let error = anyhow::Error::new(error);
+                    let why = error.root_cause();
+                    self.progress
+                        .note(format!("{error} ({why}), trying the next source"));
+                    continue;
+                }
+            }
+            let all = self.with_compiler(candidate);
+            let fetched = many(&self.fetcher, all.clone())?;
+            return Ok(all.into_iter().zip(fetched).collect());
+        }
+        Ok(Vec::new())
+    }
 }
 
 fn text(summary: &Summary, dry_run: bool) -> String {

@@ -82,33 +82,13 @@ impl Fetcher {
         self.inner.fetch(order, &terms)
     }
 
-    /// Fetches the first of several alternatives that can be had; gives its number too. One that cannot be reached is
-    /// given up within seconds, with a note; bytes that are not the wanted ones are an error at once.
-    pub fn first_of(&self, orders: &[Order]) -> Result<(usize, Fetched), FetchError> {
-        // What is at hand already needs no network, but the order of preference stays: a later choice must not depend
-        // on what the cache holds.
-        let mut first = None;
-        for (number, order) in orders.iter().enumerate() {
-            let last = number + 1 == orders.len();
-            let terms = Terms {
-                hurried: !last,
-                stopped: &|| false,
-            };
-            match self.inner.fetch(order, &terms) {
-                Ok(fetched) => return Ok((number, fetched)),
-                Err(error) if is_wrong(&error) => return Err(error),
-                Err(error) => {
-                    if let Some(next) = orders.get(number + 1) {
-                        let why = innermost(&error);
-                        self.inner
-                            .progress
-                            .note(format!("{error}: {why}; trying {}", next.label));
-                    }
-                    first.get_or_insert(error);
-                }
-            }
-        }
-        Err(first.unwrap_or(FetchError::NoPlace))
+    /// Fetches one artifact for which others stand ready: given up within seconds unless bytes come.
+    pub fn hurried(&self, order: &Order) -> Result<Fetched, FetchError> {
+        let terms = Terms {
+            hurried: true,
+            stopped: &|| false,
+        };
+        self.inner.fetch(order, &terms)
     }
 
     /// Fetches many, several at a time, largest first.
@@ -234,24 +214,4 @@ impl Inner {
     pub(super) fn import(&self, file: &Path, order: &Order) -> Result<(PathBuf, u64), FetchError> {
         super::import::import(&self.blobs, file, order, &self.progress)
     }
-}
-
-fn is_wrong(error: &FetchError) -> bool {
-    match error {
-        FetchError::Artifact { source, .. } => is_wrong(source),
-        FetchError::WrongBytes { .. }
-        | FetchError::ListedDigest { .. }
-        | FetchError::Space(_)
-        | FetchError::Cache { .. } => true,
-        _ => false,
-    }
-}
-
-/// The cause that lies deepest.
-fn innermost(error: &FetchError) -> String {
-    let mut deepest: &dyn std::error::Error = error;
-    while let Some(next) = deepest.source() {
-        deepest = next;
-    }
-    deepest.to_string()
 }

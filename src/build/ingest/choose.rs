@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use url::Url;
+
 use super::engine::Python;
 use super::error::Cause;
 use super::inputs::{Common, Input, interpreter_order};
@@ -112,12 +114,18 @@ pub fn choose(
         let Some(order) = choice.input.order() else {
             continue;
         };
-        match fetcher.one(order) {
+        let is_last = number + 1 == candidates.len();
+        let fetched = if is_last {
+            fetcher.one(order)
+        } else {
+            fetcher.hurried(order)
+        };
+        match fetched {
             Ok(_) => return Ok(choice),
             Err(e) if e.is_wrong_bytes() => return Err(e.into()),
             Err(e) => {
                 let name = candidate.source.name();
-                if number + 1 < candidates.len() {
+                if !is_last {
                     progress.note(format!(
                         "interpreter source {name} cannot be used ({}), trying the next",
                         root_cause(&e)
@@ -130,6 +138,9 @@ pub fn choose(
     }
     Err(ChoiceError::None { tried, last })
 }
+
+/// Where python-build-standalone publishes its releases, when alias `pbs` has no address.
+const PBS: &str = "https://github.com/astral-sh/python-build-standalone/releases/download";
 
 /// What a fetch failed of, in one line.
 fn root_cause(error: &FetchError) -> String {
@@ -148,7 +159,7 @@ pub fn places(locked: &LockedInterpreter, folder: Option<&Path>) -> Vec<Place> {
             let path = format!("{release}/{}", locked.file.replace('+', "%2B"));
             vec![Place::Under {
                 alias: "pbs".to_owned(),
-                base: None,
+                base: Url::parse(PBS).ok(),
                 path,
             }]
         }

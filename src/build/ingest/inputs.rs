@@ -118,16 +118,7 @@ impl Input {
                 file: locked.file.clone(),
                 waivers,
             },
-            from: From::Order(Order {
-                label: format!("{} {}", locked.name, locked.version),
-                file: locked.file.clone(),
-                sha256: locked.sha256,
-                size: Some(locked.size),
-                places: vec![Place::Index {
-                    alias: locked.index.clone(),
-                    project: locked.name.clone(),
-                }],
-            }),
+            from: From::Order(Order::wheel(locked)),
         }
     }
 

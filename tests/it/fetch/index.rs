@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{Notes, aliased, all_files, at, chain, config, hasty, noise, on_index, order};
+use super::{aliased, all_files, at, chain, config, hasty, noise, on_index, order};
 use crate::fault_server::{FaultServer, Reply};
 use bundler::base::digest::Digest;
 use bundler::base::http::Credentials;
@@ -319,7 +319,38 @@ fn a_mirror_of_release_assets_may_be_flat() {
 }
 
 #[test]
-fn an_interpreter_source_that_cannot_be_reached_is_passed_over_with_a_note() {
+fn what_has_alternatives_is_given_up_soon_unless_bytes_come() {
+    let dir = tempfile::tempdir().unwrap();
+    let fetcher = Fetcher::new(config(dir.path(), hasty()), Progress::silent());
+    let server = FaultServer::start(|_| Reply::status(503));
+    assert!(fetcher.hurried(&at(&server.url("/x"), b"abc")).is_err());
+    assert_eq!(server.count("/"), 2);
+    let body = noise(9000);
+    let served = body.clone();
+    let server = FaultServer::start(move |asked| match asked.nth {
+        0 => Reply::file(asked, &served, "\"1\"").cut(5000),
+        1..4 => Reply::status(503),
+        _ => Reply::file(asked, &served, "\"1\""),
+    });
+    fetcher.hurried(&at(&server.url("/x"), &body)).unwrap();
+    assert_eq!(server.count("/"), 5);
+}
+
+#[test]
+fn wrong_bytes_of_a_source_are_told_apart_from_silence() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = FaultServer::start(|_| Reply::ok("tax"));
+    let fetcher = Fetcher::new(config(dir.path(), hasty()), Progress::silent());
+    let error = fetcher.hurried(&at(&server.url("/a"), b"tar")).unwrap_err();
+    assert!(error.is_wrong_bytes(), "{}", chain(&error));
+    let error = fetcher
+        .hurried(&at("http://127.0.0.1:9/a", b"tar"))
+        .unwrap_err();
+    assert!(!error.is_wrong_bytes(), "{}", chain(&error));
+}
+
+#[test]
+fn the_local_maven_repository_is_looked_into_first() {
     let dir = tempfile::tempdir().unwrap();
     let repository = dir.path().join("repository");
     let jar = repository.join(artifact().path());
@@ -327,44 +358,13 @@ fn an_interpreter_source_that_cannot_be_reached_is_passed_over_with_a_note() {
     std::fs::write(&jar, b"jar").unwrap();
     let mut config = config(&dir.path().join("cache"), hasty());
     config.maven_repository = repository;
-    let notes = Notes::default();
-    let fetcher = Fetcher::new(config, Progress::new(notes.clone()));
-    let mut pbs = at("http://127.0.0.1:9/pbs.tar.gz", b"tar");
-    pbs.label = "cpython 3.12.14 (pbs)".to_owned();
-    let mut maven = order("c.jar", b"jar", Place::Maven(artifact()));
-    maven.label = "cpython 3.12.1 (maven)".to_owned();
-    let (number, fetched) = fetcher.first_of(&[pbs.clone(), maven.clone()]).unwrap();
-    assert_eq!(
-        (number, std::fs::read(fetched.path()).unwrap()),
-        (1, b"jar".to_vec())
-    );
-    let said = notes.0.lock().unwrap().join("\n");
-    assert!(
-        said.contains("could not fetch cpython 3.12.14 (pbs)"),
-        "{said}"
-    );
-    assert!(said.contains("trying cpython 3.12.1 (maven)"), "{said}");
-    // The order of preference does not depend on what the cache holds.
-    let server = FaultServer::start(|_| Reply::ok("tar"));
-    pbs.places = at(&server.url("/pbs.tar.gz"), b"tar").places;
-    assert_eq!(fetcher.first_of(&[pbs, maven]).unwrap().0, 0);
-}
-
-#[test]
-fn wrong_bytes_of_a_source_are_no_reason_to_take_the_next() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = FaultServer::start(|_| Reply::ok("tax"));
-    let first = at(&server.url("/a"), b"tar");
-    let second = at(&server.url("/b"), b"tax");
-    let error = Fetcher::new(config(dir.path(), hasty()), Progress::silent())
-        .first_of(&[first, second])
-        .unwrap_err();
-    assert!(
-        chain(&error).contains("other bytes than the lock names"),
-        "{}",
-        chain(&error)
-    );
-    assert_eq!(server.count("/b"), 0);
+    config.http.offline = true;
+    let order = order("c.jar", b"jar", Place::Maven(artifact()));
+    let fetched = take(config.clone(), &order).unwrap();
+    assert_eq!(std::fs::read(fetched.path()).unwrap(), b"jar");
+    std::fs::remove_file(fetched.path()).unwrap();
+    std::fs::remove_file(&jar).unwrap();
+    assert!(chain(&take(config, &order).unwrap_err()).contains("--offline"));
 }
 
 #[test]
