@@ -4,6 +4,8 @@ mod assemble;
 mod audit;
 mod decoders;
 mod elf;
+mod fault_server;
+mod fetch;
 mod house;
 mod inspect;
 mod interpreter;
@@ -12,6 +14,3 @@ mod real_interpreter;
 mod synthetic;
 mod tags;
 mod trees;
-
-mod fault_server;
-mod fetch;
