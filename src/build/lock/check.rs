@@ -7,8 +7,10 @@ use pep440_rs::Version;
 use pep508_rs::{Requirement, VerbatimUrl, VersionOrUrl};
 
 use super::file::{Lock, LockedInterpreter, LockedWheel, SCHEMA_VERSION};
-use super::wheel_name::{WheelName, fits};
-use crate::build::recipe::{Wanted, normalized};
+use super::rank::rank;
+use crate::build::recipe::Wanted;
+use crate::formats::distribution::normalized_name;
+use crate::formats::wheel::WheelName;
 
 /// Checks a lock alone; says the first thing that is wrong.
 pub(super) fn check(lock: &Lock) -> Result<(), String> {
@@ -63,14 +65,19 @@ fn interpreter(lock: &Lock, interpreter: &LockedInterpreter) -> Result<(), Strin
 
 fn wheel(lock: &Lock, wheel: &LockedWheel) -> Result<(), String> {
     plain_file_name(&wheel.file)?;
-    let name = WheelName::parse(&wheel.file).map_err(|e| e.to_string())?;
-    if normalized(&wheel.name) != wheel.name {
+    let name: WheelName = wheel
+        .file
+        .parse()
+        .map_err(|e| format!("wheel {:?}: {e}", wheel.file))?;
+    if normalized_name(&wheel.name) != wheel.name {
         return Err(format!("wheel name {:?} is not normalised", wheel.name));
     }
-    if name.name != wheel.name {
+    if name.normalized() != wheel.name {
         return Err(format!(
             "wheel {}: file {:?} is of {}",
-            wheel.name, wheel.file, name.name
+            wheel.name,
+            wheel.file,
+            name.normalized()
         ));
     }
     let same = Version::from_str(&wheel.version).is_ok_and(|v| v == name.version);
@@ -80,7 +87,7 @@ fn wheel(lock: &Lock, wheel: &LockedWheel) -> Result<(), String> {
             wheel.name, wheel.version, wheel.file
         ));
     }
-    if !fits(&name, lock.target.arch, lock.python) {
+    if rank(&name, lock.target.arch, lock.python).is_none() {
         return Err(format!(
             "wheel {:?} does not fit {} and Python {}",
             wheel.file, lock.target, lock.python

@@ -6,9 +6,9 @@ mod file;
 pub mod markers;
 mod place;
 pub mod project;
+mod rank;
 pub mod resolve;
 pub mod uv;
-pub mod wheel_name;
 pub mod write;
 
 pub use file::{

@@ -10,13 +10,14 @@ use url::Url;
 use super::file::Lock;
 use super::markers;
 use super::project::{Project, UvIndex, project};
+use super::rank::rank;
 use super::uv::{Uv, UvError};
-use super::wheel_name::{WheelName, rank};
 use crate::base::digest::Digest;
 use crate::base::fs::{self, FsError};
 use crate::base::python::PythonMinor;
 use crate::base::target::Target;
-use crate::build::recipe::{Wanted, Wish, normalized};
+use crate::build::recipe::{Wanted, Wish};
+use crate::formats::distribution::normalized_name;
 use crate::formats::component::Layer;
 use crate::formats::pylock::{File, Package, Pylock, PylockError};
 
@@ -380,7 +381,7 @@ fn chosen(
     python: PythonMinor,
 ) -> Result<Option<Raw>, ResolveError> {
     let wrong = |message: String| ResolveError::Answer { target, message };
-    let name = normalized(&package.name);
+    let name = normalized_name(&package.name);
     if let Some(marker) = &package.marker {
         let requirement = format!("{name}; {marker}").parse().map_err(|_| {
             wrong(format!(
@@ -400,7 +401,9 @@ fn chosen(
         let file_name = file
             .file_name()
             .ok_or_else(|| wrong(format!("{name} {version} has a wheel without a name")))?;
-        let wheel = WheelName::parse(&file_name).map_err(|e| wrong(e.to_string()))?;
+        let wheel = file_name
+            .parse()
+            .map_err(|e| wrong(format!("{file_name:?}: {e}")))?;
         if let Some(rank) = rank(&wheel, target.arch, python) {
             fitting.push((rank, file_name, file));
         }
@@ -469,7 +472,7 @@ fn explain(target: Target, stderr: &str, indexes: &[UvIndex]) -> ResolveError {
     let mut names = BTreeSet::new();
     for part in text.split("Wheels are required for `").skip(1) {
         if let Some((name, _)) = part.split_once('`') {
-            names.insert(normalized(name));
+            names.insert(normalized_name(name));
         }
     }
     let told: Vec<&str> = text

@@ -22,7 +22,7 @@ pub use file::{
     WheelWaiver,
 };
 pub use place::{embedded_names, embedded_text};
-pub use wanted::{Index, Wanted, Wish, normalized};
+pub use wanted::{Index, Wanted, Wish};
 
 /// Largest recipe file that is read.
 const LIMIT: u64 = 1 << 20;

@@ -14,6 +14,7 @@ use crate::base::digest::Digest;
 use crate::base::python::PythonMinor;
 use crate::base::target::Target;
 use crate::formats::component::Layer;
+use crate::formats::distribution::normalized_name;
 
 /// What one target is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -84,21 +85,6 @@ impl Wanted {
     }
 }
 
-/// A distribution's name as PEP 503 writes it: lower case, runs of `-`, `_`, `.` one `-`.
-pub fn normalized(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for c in name.chars() {
-        if matches!(c, '-' | '_' | '.') {
-            if !out.ends_with('-') {
-                out.push('-');
-            }
-        } else {
-            out.push(c.to_ascii_lowercase());
-        }
-    }
-    out
-}
-
 pub(super) fn of(recipe: &Recipe, target: Target) -> Result<Wanted, Fault> {
     let file = recipe.keys();
     let spec = file
@@ -141,7 +127,7 @@ fn requirements(
 ) -> Result<Vec<Wish>, Fault> {
     let own = wishes(&spec.packages, names)?;
     let own_names: BTreeSet<String> = own.iter().map(|w| w.name.clone()).collect();
-    let without: BTreeSet<String> = spec.without.iter().map(|n| normalized(n)).collect();
+    let without: BTreeSet<String> = spec.without.iter().map(|n| normalized_name(n)).collect();
     let general = wishes(&file.packages, names)?;
     for name in &without {
         if !general.iter().any(|w| w.name == *name) {
@@ -193,7 +179,7 @@ fn wishes(groups: &[PackageGroup], names: &Names<'_>) -> Result<Vec<Wish>, Fault
                 )));
             }
             out.push(Wish {
-                name: normalized(parsed.name.as_ref()),
+                name: normalized_name(parsed.name.as_ref()),
                 requirement,
                 index: group.index.clone(),
                 layer: group.layer,
