@@ -89,6 +89,10 @@ pub enum Command {
     /// Look after the cache.
     #[command(subcommand)]
     Cache(CacheCommand),
+    /// Resolve a recipe and write the lock of each target: every input named and pinned.
+    Lock(LockArgs),
+    /// Begin a recipe of your own.
+    Recipe(RecipeCommandArgs),
     /// Write a shell's completion script to standard output.
     #[command(alias = "generate-shell-completion")]
     Completions(CompletionsArgs),
@@ -192,6 +196,63 @@ pub enum CacheCommand {
     },
     /// Digest everything again; damaged files are set aside.
     Verify,
+/// `bundler lock`
+#[derive(Debug, Args)]
+pub struct LockArgs {
+    /// Targets, such as amd64-cu130 [default: all of the recipe].
+    pub targets: Vec<Target>,
+    /// Which recipe, and where its indexes are.
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    /// Only say whether each lock is there and follows from the recipe; exit 1 if one does not. Asks no index.
+    #[arg(long, conflicts_with_all = ["upgrade", "upgrade_package", "exclude_newer", "export", "dry_run"])]
+    pub check: bool,
+    /// Let every pin move to the newest version the recipe allows.
+    #[arg(long)]
+    pub upgrade: bool,
+    /// Let the pin of this package move; may be repeated.
+    #[arg(long, value_name = "PACKAGE")]
+    pub upgrade_package: Vec<String>,
+    /// Look only at files uploaded before this date (2026-01-31) or time (RFC 3339).
+    #[arg(long, value_name = "DATE")]
+    pub exclude_newer: Option<String>,
+    /// Write the lock in another form too, beside it: pylock is `pylock.<target>.toml` (PEP 751) for uv and pip.
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub export: Option<LockExport>,
+    /// Say what would change; write nothing.
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// The uv program [default: $UV, else PATH, else one that is fetched].
+    #[arg(long, env = "UV", value_name = "PROGRAM")]
+    pub uv: Option<PathBuf>,
+}
+
+/// Another form of a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LockExport {
+    /// `pylock.<target>.toml` (PEP 751).
+    Pylock,
+}
+
+/// `bundler recipe`
+#[derive(Debug, Args)]
+pub struct RecipeCommandArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: RecipeCommand,
+}
+
+/// What can be done with recipes.
+#[derive(Debug, Subcommand)]
+pub enum RecipeCommand {
+    /// Write a recipe to start from: ./recipes/NAME.toml.
+    New {
+        /// Name of the product.
+        name: String,
+        /// The recipe that is copied.
+        #[arg(long, default_value = "numpy", value_name = "NAME|FILE")]
+        from: String,
+    },
 }
 
 /// `bundler completions`

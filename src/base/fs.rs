@@ -248,11 +248,20 @@ impl Draft {
 
     /// Gives it its final name with mode 0644 (less the umask), after the bytes are on the disk when `durable`.
     pub fn keep(self, durable: bool) -> FsResult<()> {
+        self.keep_as(0o644, durable)
+    }
+
+    /// Gives it its final name with mode 0755 (less the umask): a program that can be run.
+    pub fn keep_program(self) -> FsResult<()> {
+        self.keep_as(0o755, true)
+    }
+
+    fn keep_as(self, mode: u32, durable: bool) -> FsResult<()> {
         let Self { file, to } = self;
         if durable {
             file.as_file().sync_all().at("sync", &to)?;
         }
-        set_shared_mode(file.as_file(), &to)?;
+        set_shared_mode(file.as_file(), mode, &to)?;
         file.persist(&to).map_err(|e| e.error).at("write", &to)?;
         if durable {
             sync_dir(parent(&to))?;
@@ -261,10 +270,10 @@ impl Draft {
     }
 }
 
-/// Temporary files are born 0600; what others may read gets 0644 less the umask.
-fn set_shared_mode(file: &File, path: &Path) -> FsResult<()> {
+/// Temporary files are born 0600; what others may read gets its mode less the umask.
+fn set_shared_mode(file: &File, mode: u32, path: &Path) -> FsResult<()> {
     use std::os::unix::fs::PermissionsExt;
-    let mode = 0o644 & !current_umask();
+    let mode = mode & !current_umask();
     file.set_permissions(fs::Permissions::from_mode(mode))
         .at("set mode of", path)
 }

@@ -5,7 +5,9 @@ pub mod cache;
 pub mod completions;
 pub mod edge;
 pub mod fetch;
+pub mod lock;
 pub mod make;
+pub mod recipe;
 pub mod report;
 pub mod source;
 pub mod terminal;
@@ -48,6 +50,8 @@ pub fn run(cli: &Cli) -> Answer {
         Command::Make(args) => make::run(args, global),
         Command::Fetch(args) => fetch::run(args, global),
         Command::Cache(command) => cache::run(command, global),
+        Command::Lock(args) => lock::run(args, global),
+        Command::Recipe(args) => recipe::run(args, global),
         Command::Completions(args) => completions::run(args, global),
     }
 }

@@ -82,7 +82,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     first_of!(
         crate::build::recipe::RecipeError,
         crate::build::lock::LockError,
-        crate::build::lock::resolve::ResolveError,
+        crate::build::lock::ResolveError,
         crate::build::fetch::FetchError,
         crate::build::ingest::choose::ChoiceError,
         crate::build::ingest::store::StoreError,

@@ -7,19 +7,20 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
+use super::error::{ResolveError, Said};
 use super::file::Lock;
 use super::markers;
 use super::project::{Project, UvIndex, project};
 use super::rank::rank;
-use super::uv::{Uv, UvError};
+use super::uv::Uv;
 use crate::base::digest::Digest;
-use crate::base::fs::{self, FsError};
+use crate::base::fs;
 use crate::base::python::PythonMinor;
 use crate::base::target::Target;
 use crate::build::recipe::{Wanted, Wish};
 use crate::formats::distribution::normalized_name;
 use crate::formats::component::Layer;
-use crate::formats::pylock::{File, Package, Pylock, PylockError};
+use crate::formats::pylock::{File, Package, Pylock};
 
 /// Largest answer of uv that is read.
 const LIMIT: u64 = 64 << 20;
@@ -75,87 +76,6 @@ pub struct Pin {
     pub index: String,
     /// Layer.
     pub layer: Layer,
-}
-
-/// Why nothing was resolved.
-#[derive(Debug, thiserror::Error)]
-pub enum ResolveError {
-    /// uv cannot be used.
-    #[error("cannot resolve {target}: uv is needed")]
-    Uv {
-        /// The target.
-        target: Target,
-        /// Why.
-        #[source]
-        source: UvError,
-    },
-    /// There is no set of versions.
-    #[error("no set of wheels fits {target}")]
-    NoSolution {
-        /// The target.
-        target: Target,
-        /// What uv says.
-        #[source]
-        source: Said,
-    },
-    /// Packages that have no wheel for the target.
-    #[error("no wheel of {} fits {target}", names.join(", "))]
-    NoWheel {
-        /// The target.
-        target: Target,
-        /// Normalised names.
-        names: Vec<String>,
-        /// What uv says.
-        #[source]
-        source: Said,
-    },
-    /// uv's answer is not what it should be.
-    #[error("uv's answer for {target} cannot be used: {message}")]
-    Answer {
-        /// The target.
-        target: Target,
-        /// What is wrong.
-        message: String,
-    },
-    /// uv's answer cannot be read.
-    #[error("uv's answer for {target} cannot be read")]
-    Pylock {
-        /// The target.
-        target: Target,
-        /// Why.
-        #[source]
-        source: PylockError,
-    },
-    /// A file could not be written or read.
-    #[error("cannot prepare the project for uv")]
-    Fs(#[source] FsError),
-    /// The recipe wants a package from an index whose address is not known.
-    #[error("index {alias} has no address")]
-    NoAddress {
-        /// Alias.
-        alias: String,
-    },
-}
-
-/// What uv said, without its own prefix.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Said(pub String);
-
-impl ResolveError {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            Self::Uv { source, .. } => source.hint(),
-            Self::NoWheel { names, .. } => format!(
-                "source archives are never built here: pin a version of {} that has a wheel, take it from a wheelhouse that has one, or list it under `without` of this target",
-                names.join(", ")
-            ),
-            Self::NoAddress { alias } => format!("--index {alias}=URL"),
-            Self::Fs(e) => return e.hint(),
-            _ => return None,
-        })
-    }
 }
 
 /// Resolves one target.
