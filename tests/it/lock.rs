@@ -1,0 +1,3 @@
+//! Locks: the committed ones, hostile ones, stale ones, and resolving against index servers on this machine.
+
+mod reading;
