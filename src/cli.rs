@@ -196,6 +196,8 @@ pub enum CacheCommand {
     },
     /// Digest everything again; damaged files are set aside.
     Verify,
+}
+
 /// `bundler lock`
 #[derive(Debug, Args)]
 pub struct LockArgs {

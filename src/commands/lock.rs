@@ -73,7 +73,11 @@ pub fn run(args: &LockArgs, global: &Global) -> Answer {
         });
     }
     let bad = |row: &Row| matches!(row.state, State::Missing | State::Stale);
-    let outcome = if locks.iter().any(bad) { Outcome::No } else { Outcome::Done };
+    let outcome = if locks.iter().any(bad) {
+        Outcome::No
+    } else {
+        Outcome::Done
+    };
     let report = Report {
         schema_version: 1,
         recipe: recipe.stem().to_owned(),
@@ -123,13 +127,18 @@ fn update(
     } else if args.upgrade_package.is_empty() {
         Upgrade::Nothing
     } else {
-        Upgrade::Packages(args.upgrade_package.iter().map(|n| normalized_name(n)).collect::<BTreeSet<_>>())
+        Upgrade::Packages(
+            args.upgrade_package
+                .iter()
+                .map(|n| normalized_name(n))
+                .collect::<BTreeSet<_>>(),
+        )
     };
     let old = previous.as_ref().map(|found| &found.lock);
-    let exclude_newer = args
-        .exclude_newer
-        .as_deref()
-        .or_else(|| old.and_then(|lock| lock.exclude_newer.as_deref()).filter(|_| !args.upgrade));
+    let exclude_newer = args.exclude_newer.as_deref().or_else(|| {
+        old.and_then(|lock| lock.exclude_newer.as_deref())
+            .filter(|_| !args.upgrade)
+    });
     let task = progress.task(&format!("resolving {}", wanted.target), None);
     let new = lock::make(
         wanted,
@@ -149,7 +158,14 @@ fn update(
     let same = old.is_some_and(|old| same_but_uv(old, &new));
     let (lock, state) = match old {
         Some(old) if same && in_place => (old, State::Unchanged),
-        _ if args.dry_run => (&new, if same { State::Unchanged } else { State::WouldChange }),
+        _ if args.dry_run => (
+            &new,
+            if same {
+                State::Unchanged
+            } else {
+                State::WouldChange
+            },
+        ),
         _ => {
             fs::write(&path, new.to_text().as_bytes())?;
             (&new, State::Written)
@@ -181,25 +197,35 @@ fn same_but_uv(old: &Lock, new: &Lock) -> bool {
     as_new == *new
 }
 
-/// The lock `make` works with: the one there is, or, where it is missing or stale and may be written, a new one.
+/// What `make` may do when no lock follows from the recipe.
+#[derive(Debug, Clone, Copy)]
+pub struct May<'a> {
+    /// The uv program that was named.
+    pub uv: Option<&'a Path>,
+    /// Resolve at all: not under `--locked`.
+    pub resolve: bool,
+    /// Write the new lock: not in a dry run.
+    pub write: bool,
+}
+
+/// The lock `make` works with: the one there is, or, where it is missing or stale and may be made, a new one.
 pub fn ensure(
     recipe: &Recipe,
     wanted: &Wanted,
     dir: &Path,
     fetcher: &Fetcher,
-    uv: Option<&Path>,
-    locked: bool,
+    may: May<'_>,
     progress: &Progress,
 ) -> Result<Found, Failure> {
     let missing = match lock::current(recipe, wanted, dir) {
         Ok(found) => return Ok(found),
-        Err(error) if locked || fetcher.http().config().offline => return Err(error.into()),
+        Err(error) if !may.resolve || fetcher.http().config().offline => return Err(error.into()),
         Err(error @ (LockError::Missing { .. } | LockError::Stale { .. })) => error,
         Err(error) => return Err(error.into()),
     };
     progress.note(format!("{missing}: resolving"));
     let previous = lock::find(recipe, wanted.target, dir)?;
-    let uv = find_uv(uv, wanted, fetcher)?;
+    let uv = find_uv(may.uv, wanted, fetcher)?;
     let lock = lock::make(
         wanted,
         &Terms {
@@ -207,15 +233,23 @@ pub fn ensure(
             fetcher,
             previous: previous.as_ref().map(|found| &found.lock),
             upgrade: &Upgrade::Nothing,
-            exclude_newer: previous.as_ref().and_then(|found| found.lock.exclude_newer.as_deref()),
+            exclude_newer: previous
+                .as_ref()
+                .and_then(|found| found.lock.exclude_newer.as_deref()),
             scratch: fetcher.blobs().cache(),
             progress,
         },
     )?;
     let path = lock::path(recipe, wanted.target, dir);
     let text = lock.to_text();
-    fs::write(&path, text.as_bytes())?;
-    progress.note(format!("wrote {} ({} wheels)", path.display(), lock.wheels.len()));
+    if may.write {
+        fs::write(&path, text.as_bytes())?;
+        progress.note(format!(
+            "wrote {} ({} wheels)",
+            path.display(),
+            lock.wheels.len()
+        ));
+    }
     Ok(Found {
         lock,
         text,

@@ -1,3 +1,5 @@
 //! Locks: the committed ones, hostile ones, stale ones, and resolving against index servers on this machine.
 
 mod reading;
+mod resolving;
+mod world;

@@ -61,7 +61,11 @@ fn names_are_put_in_and_packages_sorted() {
     assert_eq!(
         rows,
         [
-            ("point-ops", "Point_Ops; platform_machine == 'x86_64'", "wheelhouse"),
+            (
+                "point-ops",
+                "Point_Ops; platform_machine == 'x86_64'",
+                "wheelhouse"
+            ),
             ("spconv-cu130", "spconv-cu130", "wheelhouse"),
             ("torch", "torch==2.9.1", "pypi"),
         ]
@@ -81,7 +85,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("\"3.12\"", "\"3.13\"", ""),
     ("kind = \"pbs\"", "kind = \"conda\"", ""),
     ("release = \"20260814\"\n", "", ""),
-    ("release = \"20260814\"", "release = \"20260814\"\nartifact = \"a:b:c\"", ""),
+    (
+        "release = \"20260814\"",
+        "release = \"20260814\"\nartifact = \"a:b:c\"",
+        "",
+    ),
     ("5acfa3e9", "5ACFA3E9", ""),
     ("sha256.amd64", "sha256.arm64", ""),
     ("torch = \"2.9.1\"", "torch = \"2.8.0\"", ""),
@@ -95,12 +103,20 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("[index.wheelhouse]", "[index.Wheel_house]", ""),
     ("[index.wheelhouse]", "[index.pbs]", ""),
     ("default = true", "", ""),
-    ("url = \"wheels", "url = \"https://me:secret@example.org/wheels", ""),
+    (
+        "url = \"wheels",
+        "url = \"https://me:secret@example.org/wheels",
+        "",
+    ),
     ("torch{torch}", "torch{toch}", ""),
     ("spconv-{accel}", "spconv @ https://example.org/a.whl", ""),
     ("spconv-{accel}", "spconv ==", ""),
     ("spconv-{accel}", "torch==2.9.1", ""),
-    ("driver_floor = \"580", "without = [\"scipy\"]\ndriver_floor = \"580", ""),
+    (
+        "driver_floor = \"580",
+        "without = [\"scipy\"]\ndriver_floor = \"580",
+        "",
+    ),
     ("name = \"small\"", "name = \"../small\"", ""),
 ];
 
@@ -116,10 +132,7 @@ fn a_gpu_list_its_toolkit_cannot_emit_is_refused() {
     let text = SMALL
         .replace("amd64-cu130", "amd64-cu128")
         .replace("\"9.0\"]", "\"10.3\"]");
-    assert_eq!(
-        parse(&text).unwrap_err(),
-        ""
-    );
+    assert_eq!(parse(&text).unwrap_err(), "");
 }
 
 #[test]
@@ -160,22 +173,31 @@ fn the_committed_schema_is_the_one_of_the_code() {
 
 #[test]
 fn every_key_of_the_schema_is_described_in_the_readme() {
-    let readme = std::fs::read_to_string(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/README.md"),
-    )
-    .unwrap();
+    let readme =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes/README.md"))
+            .unwrap();
     let schema: serde_json::Value = serde_json::from_str(&recipe::schema()).unwrap();
     let mut keys = Vec::new();
     collect(&schema, &mut keys);
     assert!(keys.len() > 30, "{keys:?}");
     for key in keys {
-        let shown = [format!("`{key}`"), format!("`[{key}"), format!("`[[{key}"), format!(".{key}`")];
-        assert!(shown.iter().any(|s| readme.contains(s)), "{key} is not described");
+        let shown = [
+            format!("`{key}`"),
+            format!("`[{key}"),
+            format!("`[[{key}"),
+            format!(".{key}`"),
+        ];
+        assert!(
+            shown.iter().any(|s| readme.contains(s)),
+            "{key} is not described"
+        );
     }
 }
 
 fn collect(value: &serde_json::Value, keys: &mut Vec<String>) {
-    let Some(object) = value.as_object() else { return };
+    let Some(object) = value.as_object() else {
+        return;
+    };
     if let Some(properties) = object.get("properties").and_then(|p| p.as_object()) {
         keys.extend(properties.keys().cloned());
     }
@@ -191,7 +213,14 @@ fn the_pointcept_recipe_has_the_six_targets_of_its_wheelhouses() {
     let targets: Vec<String> = recipe.targets().map(|t| t.to_string()).collect();
     assert_eq!(
         targets,
-        ["amd64-cu126", "amd64-cu128", "amd64-cu130", "arm64-cu126", "arm64-cu128", "arm64-cu130"]
+        [
+            "amd64-cu126",
+            "amd64-cu128",
+            "amd64-cu130",
+            "arm64-cu126",
+            "arm64-cu128",
+            "arm64-cu130"
+        ]
     );
     let wanted = recipe.wanted("arm64-cu130".parse().unwrap()).unwrap();
     assert_eq!(

@@ -16,7 +16,10 @@ const RELEASES: &[&str] = &["nvidia-cuda-runtime", "cuda-toolkit"];
 
 /// Judges the wheels of a target; each finding is an error.
 pub fn judge(target: Target, wheels: &[LockedWheel]) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = wheels.iter().filter_map(|wheel| of_wheel(target, wheel)).collect();
+    let mut findings: Vec<Finding> = wheels
+        .iter()
+        .filter_map(|wheel| of_wheel(target, wheel))
+        .collect();
     findings.extend(of_torch(target, wheels));
     findings.sort();
     findings
@@ -28,8 +31,14 @@ fn of_wheel(target: Target, wheel: &LockedWheel) -> Option<Finding> {
     {
         return Some(finding(
             wheel,
-            format!("{} is made for {mark}, the bundle for {}", wheel.name, target.accel),
-            format!("list the distribution of {} in its place, or choose a target of {mark}", target.accel),
+            format!(
+                "{} is made for {mark}, the bundle for {}",
+                wheel.name, target.accel
+            ),
+            format!(
+                "list the distribution of {} in its place, or choose a target of {mark}",
+                target.accel
+            ),
         ));
     }
     let version = Version::from_str(&wheel.version).ok()?;
@@ -39,25 +48,32 @@ fn of_wheel(target: Target, wheel: &LockedWheel) -> Option<Finding> {
     {
         return Some(finding(
             wheel,
-            format!("{} {} is built for {mark}, the bundle for {}", wheel.name, wheel.version, target.accel),
+            format!(
+                "{} {} is built for {mark}, the bundle for {}",
+                wheel.name, wheel.version, target.accel
+            ),
             way_out(wheel, target),
         ));
     }
     if local.iter().any(|part| part == "cpu") {
         return Some(finding(
             wheel,
-            format!("{} {} is built for the CPU alone, the bundle for {}", wheel.name, wheel.version, target.accel),
+            format!(
+                "{} {} is built for the CPU alone, the bundle for {}",
+                wheel.name, wheel.version, target.accel
+            ),
             way_out(wheel, target),
         ));
     }
-    let release = RELEASES
-        .iter()
-        .any(|name| wheel.name == *name || wheel.name.strip_prefix(name).is_some_and(is_major_mark));
+    let release = RELEASES.iter().any(|name| {
+        wheel.name == *name || wheel.name.strip_prefix(name).is_some_and(is_major_mark)
+    });
     if release {
         let [major, minor, ..] = version.release() else {
             return None;
         };
-        let same = (*major, *minor) == (u64::from(target.accel.major), u64::from(target.accel.minor));
+        let same =
+            (*major, *minor) == (u64::from(target.accel.major), u64::from(target.accel.minor));
         if !same {
             return Some(finding(
                 wheel,
@@ -65,7 +81,10 @@ fn of_wheel(target: Target, wheel: &LockedWheel) -> Option<Finding> {
                     "{} {} is of CUDA {major}.{minor}, the bundle of {}",
                     wheel.name, wheel.version, target.accel
                 ),
-                format!("torch asks for it: the torch of this index is not built for {}; take torch from the PyTorch index of {} or choose a target of cu{major}{minor}", target.accel, target.accel),
+                format!(
+                    "torch asks for it: the torch of this index is not built for {}; take torch from the PyTorch index of {} or choose a target of cu{major}{minor}",
+                    target.accel, target.accel
+                ),
             ));
         }
     }
@@ -75,11 +94,15 @@ fn of_wheel(target: Target, wheel: &LockedWheel) -> Option<Finding> {
 /// A torch without any CUDA library beside it, and without a local version that says what it is for, is a CPU build.
 fn of_torch(target: Target, wheels: &[LockedWheel]) -> Option<Finding> {
     let torch = wheels.iter().find(|wheel| wheel.name == "torch")?;
-    let says = Version::from_str(&torch.version)
-        .is_ok_and(|v| v.local().iter().any(|part| mark_in(&part.to_string()).is_some()));
-    let cuda = wheels
-        .iter()
-        .any(|wheel| wheel.layer == Layer::Base && (wheel.name.starts_with("nvidia-") || wheel.name == "cuda-toolkit"));
+    let says = Version::from_str(&torch.version).is_ok_and(|v| {
+        v.local()
+            .iter()
+            .any(|part| mark_in(&part.to_string()).is_some())
+    });
+    let cuda = wheels.iter().any(|wheel| {
+        wheel.layer == Layer::Base
+            && (wheel.name.starts_with("nvidia-") || wheel.name == "cuda-toolkit")
+    });
     if says || cuda {
         return None;
     }
@@ -146,8 +169,12 @@ pub(super) fn mark_of_name(name: &str) -> Option<Mark> {
 fn mark_in(part: &str) -> Option<Mark> {
     part.match_indices("cu").find_map(|(at, _)| {
         let rest = part.get(at..)?;
-        let digits = rest.strip_prefix("cuda").or_else(|| rest.strip_prefix("cu"))?;
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let digits = rest
+            .strip_prefix("cuda")
+            .or_else(|| rest.strip_prefix("cu"))?;
+        let end = digits
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(digits.len());
         mark(&format!("cu{}", digits.get(..end)?))
     })
 }
@@ -190,8 +217,14 @@ mod tests {
     }
 
     fn codes(target: &str, wheels: &[(&str, &str)]) -> Vec<String> {
-        let wheels: Vec<LockedWheel> = wheels.iter().map(|(n, v)| wheel(n, v, Layer::Base)).collect();
-        judge(target.parse().unwrap(), &wheels).into_iter().map(|f| f.message).collect()
+        let wheels: Vec<LockedWheel> = wheels
+            .iter()
+            .map(|(n, v)| wheel(n, v, Layer::Base))
+            .collect();
+        judge(target.parse().unwrap(), &wheels)
+            .into_iter()
+            .map(|f| f.message)
+            .collect()
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rank::rank;
 use super::error::ResolveError;
+use super::rank::rank;
 use super::resolve::Pin;
 use crate::build::fetch::Fetcher;
 use crate::build::fetch::address::Address;
@@ -18,11 +18,13 @@ pub(super) fn flat_indexes(
 ) -> Result<Vec<(String, Address)>, ResolveError> {
     let mut out = Vec::new();
     for alias in wanted.indexes.keys() {
-        let address = fetcher.address(alias).map_err(|source| ResolveError::Index {
-            alias: alias.clone(),
-            name: alias.clone(),
-            source: Box::new(source),
-        })?;
+        let address = fetcher
+            .address(alias)
+            .map_err(|source| ResolveError::Index {
+                alias: alias.clone(),
+                name: alias.clone(),
+                source: Box::new(source),
+            })?;
         if !matches!(address, Address::Simple(_)) && wanted.default_alias() != Some(alias) {
             out.push((alias.clone(), address));
         }
@@ -37,11 +39,13 @@ pub(super) fn names(
 ) -> Result<BTreeMap<String, BTreeSet<String>>, ResolveError> {
     let mut out = BTreeMap::new();
     for (alias, _) in flat_indexes(fetcher, wanted)? {
-        let rows = fetcher.rows(&alias, "").map_err(|source| ResolveError::Index {
-            alias: alias.clone(),
-            name: alias.clone(),
-            source: Box::new(source),
-        })?;
+        let rows = fetcher
+            .rows(&alias, "")
+            .map_err(|source| ResolveError::Index {
+                alias: alias.clone(),
+                name: alias.clone(),
+                source: Box::new(source),
+            })?;
         let names: BTreeSet<String> = rows
             .iter()
             .filter_map(|row| row.file.parse::<WheelName>().ok())
@@ -66,7 +70,11 @@ pub(super) fn claimed(
     pins: &[Pin],
     names: &BTreeMap<String, BTreeSet<String>>,
 ) -> Vec<Wish> {
-    let listed: BTreeSet<&str> = wanted.requirements.iter().map(|w| w.name.as_str()).collect();
+    let listed: BTreeSet<&str> = wanted
+        .requirements
+        .iter()
+        .map(|w| w.name.as_str())
+        .collect();
     pins.iter()
         .filter(|pin| !listed.contains(pin.name.as_str()))
         .filter_map(|pin| {

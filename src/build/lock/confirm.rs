@@ -59,15 +59,25 @@ fn wheel(fetcher: &Fetcher, pin: &Pin, progress: &Progress) -> Result<LockedWhee
     let rows = fetcher.rows(&pin.index, &pin.name).map_err(index)?;
     let row = row(&rows, pin)?;
     if let Some(reason) = &row.yanked {
-        let why = if reason.is_empty() { "no reason given" } else { reason };
-        progress.note(format!("{} was withdrawn from index {}: {why}", pin.file, pin.index));
+        let why = if reason.is_empty() {
+            "no reason given"
+        } else {
+            reason
+        };
+        progress.note(format!(
+            "{} was withdrawn from index {}: {why}",
+            pin.file, pin.index
+        ));
     }
     let listed = row.sha256.or(pin.sha256);
     let (sha256, size) = match (listed, row.size.or(pin.size)) {
         (Some(sha256), Some(size)) => (sha256, size),
         (Some(sha256), None) => (sha256, size_of(fetcher.http(), row).map_err(index)?),
         (None, _) => {
-            progress.note(format!("{}: index {} gives no digest, computing it", pin.file, pin.index));
+            progress.note(format!(
+                "{}: index {} gives no digest, computing it",
+                pin.file, pin.index
+            ));
             digest_of(fetcher.http(), row).map_err(index)?
         }
     };
@@ -86,7 +96,8 @@ fn wheel(fetcher: &Fetcher, pin: &Pin, progress: &Progress) -> Result<LockedWhee
 /// The row of the pin's file; one with uv's own digest where the page lists several.
 fn row<'r>(rows: &'r [Row], pin: &Pin) -> Result<&'r Row, ResolveError> {
     let named = || rows.iter().filter(|row| row.file == pin.file);
-    let same = |row: &&Row| row.sha256.is_none() || pin.sha256.is_none() || row.sha256 == pin.sha256;
+    let same =
+        |row: &&Row| row.sha256.is_none() || pin.sha256.is_none() || row.sha256 == pin.sha256;
     if let Some(row) = named().find(same) {
         return Ok(row);
     }
@@ -115,7 +126,9 @@ fn size_of(http: &Http, row: &Row) -> Result<u64, FetchError> {
     if let Ok(path) = row.url.to_file_path() {
         return Ok(fs::metadata(&path)?.map_or(0, |m| m.len()));
     }
-    let response = patiently(http, |wait| http.send(&Request::file(row.url.clone()), wait))?;
+    let response = patiently(http, |wait| {
+        http.send(&Request::file(row.url.clone()), wait)
+    })?;
     if let Some(size) = response
         .header("content-length")
         .and_then(|text| text.trim().parse().ok())

@@ -12,13 +12,14 @@ use crate::formats::pylock::{File, Package, Pylock};
 pub fn pylock(lock: &Lock, fetcher: &Fetcher) -> Result<String, ResolveError> {
     let mut packages = Vec::with_capacity(lock.wheels.len());
     for wheel in &lock.wheels {
-        let rows = fetcher
-            .rows(&wheel.index, &wheel.name)
-            .map_err(|source| ResolveError::Index {
-                alias: wheel.index.clone(),
-                name: wheel.name.clone(),
-                source: Box::new(source),
-            })?;
+        let rows =
+            fetcher
+                .rows(&wheel.index, &wheel.name)
+                .map_err(|source| ResolveError::Index {
+                    alias: wheel.index.clone(),
+                    name: wheel.name.clone(),
+                    source: Box::new(source),
+                })?;
         let row = rows
             .into_iter()
             .filter(|row| row.file == wheel.file)

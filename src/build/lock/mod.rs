@@ -23,11 +23,11 @@ pub mod write;
 
 use std::path::Path;
 
+use crate::base::http::Secret;
 use crate::base::progress::Progress;
 use crate::build::fetch::Fetcher;
 use crate::build::fetch::address::Address;
 use crate::build::recipe::Wanted;
-use crate::base::http::Secret;
 use project::UvIndex;
 use resolve::{Question, Upgrade};
 use uv::Uv;
@@ -110,20 +110,26 @@ pub fn make(wanted: &Wanted, terms: &Terms<'_>) -> Result<Lock, ResolveError> {
 fn uv_indexes(wanted: &Wanted, fetcher: &Fetcher) -> Result<Vec<UvIndex>, ResolveError> {
     let mut out = Vec::new();
     for alias in wanted.indexes.keys() {
-        let address = fetcher.address(alias).map_err(|source| ResolveError::Index {
-            alias: alias.clone(),
-            name: alias.clone(),
-            source: Box::new(source),
-        })?;
+        let address = fetcher
+            .address(alias)
+            .map_err(|source| ResolveError::Index {
+                alias: alias.clone(),
+                name: alias.clone(),
+                source: Box::new(source),
+            })?;
         let flat = project::is_flat(&address);
         let url = match address {
             Address::Simple(url) | Address::FindLinks(url) => url,
             Address::Folder(folder) => std::path::absolute(&folder)
                 .ok()
                 .and_then(|folder| url::Url::from_file_path(folder).ok())
-                .ok_or_else(|| ResolveError::NoAddress { alias: alias.clone() })?,
+                .ok_or_else(|| ResolveError::NoAddress {
+                    alias: alias.clone(),
+                })?,
             Address::MachineDefault => {
-                return Err(ResolveError::NoAddress { alias: alias.clone() });
+                return Err(ResolveError::NoAddress {
+                    alias: alias.clone(),
+                });
             }
         };
         let login = match fetcher.http().config().credentials.for_url(&url) {

@@ -73,7 +73,15 @@ fn place(tag: &Tag, arch: Arch, python: PythonMinor) -> (u8, u8, u16) {
         }
         _ => (0, 0),
     };
-    (class, age, if native { platform_age(&tag.platform, arch) } else { 0 })
+    (
+        class,
+        age,
+        if native {
+            platform_age(&tag.platform, arch)
+        } else {
+            0
+        },
+    )
 }
 
 /// Steps below the newest glibc that is taken; an old alias stands right behind the tag it means.

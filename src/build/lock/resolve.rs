@@ -18,8 +18,8 @@ use crate::base::fs;
 use crate::base::python::PythonMinor;
 use crate::base::target::Target;
 use crate::build::recipe::{Wanted, Wish};
-use crate::formats::distribution::normalized_name;
 use crate::formats::component::Layer;
+use crate::formats::distribution::normalized_name;
 use crate::formats::pylock::{File, Package, Pylock};
 
 /// Largest answer of uv that is read.

@@ -44,16 +44,27 @@ fn ask(fetcher: &Fetcher, repository: &str, rev: &str) -> Result<String, Resolve
         rev: rev.to_owned(),
         message,
     };
-    if fetcher.http().config().offline && repository.contains("://") && !repository.starts_with("file:") {
+    if fetcher.http().config().offline
+        && repository.contains("://")
+        && !repository.starts_with("file:")
+    {
         return Err(fault("--offline forbids to ask the repository".to_owned()));
     }
     if url::Url::parse(repository).is_ok_and(|url| has_secret(&url)) {
         return Err(fault(
-            "the repository's address holds a password: leave that to git's credential helper".to_owned(),
+            "the repository's address holds a password: leave that to git's credential helper"
+                .to_owned(),
         ));
     }
     let output = Command::new("git")
-        .args(["ls-remote", "--quiet", "--", repository, rev, &format!("{rev}^{{}}")])
+        .args([
+            "ls-remote",
+            "--quiet",
+            "--",
+            repository,
+            rev,
+            &format!("{rev}^{{}}"),
+        ])
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
@@ -61,17 +72,25 @@ fn ask(fetcher: &Fetcher, repository: &str, rev: &str) -> Result<String, Resolve
         .map_err(|e| fault(format!("git cannot be started: {e}")))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let last = said.lines().map(str::trim).filter(|l| !l.is_empty()).next_back();
+        let last = said
+            .lines()
+            .map(str::trim)
+            .filter(|l| !l.is_empty())
+            .next_back();
         return Err(fault(last.unwrap_or("git gives no reason").to_owned()));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    let found = pick(&text, rev).ok_or_else(|| fault("the repository has no such tag or branch".to_owned()))?;
+    let found = pick(&text, rev)
+        .ok_or_else(|| fault("the repository has no such tag or branch".to_owned()))?;
     Ok(found)
 }
 
 /// The commit of a tag, else of a branch, out of `ls-remote` lines.
 fn pick(text: &str, rev: &str) -> Option<String> {
-    let rows: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once('\t')).collect();
+    let rows: Vec<(&str, &str)> = text
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .collect();
     [
         format!("refs/tags/{rev}^{{}}"),
         format!("refs/tags/{rev}"),
@@ -100,11 +119,18 @@ fn compare(
                 source: Box::new(source),
             })?;
         for row in rows {
-            let Ok(name) = row.file.parse::<WheelName>() else { continue };
+            let Ok(name) = row.file.parse::<WheelName>() else {
+                continue;
+            };
             if name.normalized() != *distribution {
                 continue;
             }
-            let local = name.version.local().iter().map(ToString::to_string).find(|l| l.starts_with('g'));
+            let local = name
+                .version
+                .local()
+                .iter()
+                .map(ToString::to_string)
+                .find(|l| l.starts_with('g'));
             let made_of = local.as_deref().and_then(|l| l.strip_prefix('g'));
             if let Some(made_of) = made_of
                 && !revision.starts_with(made_of)
@@ -127,9 +153,13 @@ mod tests {
     #[test]
     fn an_annotated_tag_stands_for_its_commit() {
         let (tag, commit, branch) = ("a".repeat(40), "b".repeat(40), "c".repeat(40));
-        let text = format!("{tag}\trefs/tags/v1\n{commit}\trefs/tags/v1^{{}}\n{branch}\trefs/heads/v1\n");
+        let text =
+            format!("{tag}\trefs/tags/v1\n{commit}\trefs/tags/v1^{{}}\n{branch}\trefs/heads/v1\n");
         assert_eq!(pick(&text, "v1"), Some(commit));
         assert_eq!(pick(&text, "v2"), None);
-        assert_eq!(pick(&format!("{branch}\trefs/heads/main\n"), "main"), Some(branch));
+        assert_eq!(
+            pick(&format!("{branch}\trefs/heads/main\n"), "main"),
+            Some(branch)
+        );
     }
 }

@@ -37,7 +37,11 @@ pub fn fetched(fetcher: &Fetcher, alias: &str, arch: Arch) -> Result<PathBuf, Re
         return Err(ResolveError::NoUv);
     };
     let digest = sha256.parse().map_err(|_| ResolveError::NoUv)?;
-    let program = fetcher.blobs().cache().join("tools").join(format!("uv-{digest}"));
+    let program = fetcher
+        .blobs()
+        .cache()
+        .join("tools")
+        .join(format!("uv-{digest}"));
     if fs::metadata(&program).map_err(ResolveError::Fs)?.is_some() {
         return Ok(program);
     }
@@ -62,7 +66,8 @@ pub fn fetched(fetcher: &Fetcher, alias: &str, arch: Arch) -> Result<PathBuf, Re
         .ok_or(ResolveError::NoUv)?;
     let mut draft = fs::Draft::new(&program).map_err(ResolveError::Fs)?;
     let mut reader = zip.reader(number);
-    fs::At::at(std::io::copy(&mut reader, draft.file()), "write", &program).map_err(ResolveError::Fs)?;
+    fs::At::at(std::io::copy(&mut reader, draft.file()), "write", &program)
+        .map_err(ResolveError::Fs)?;
     draft.keep_program().map_err(ResolveError::Fs)?;
     Ok(program)
 }

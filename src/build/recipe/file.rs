@@ -16,7 +16,7 @@ use crate::formats::component::Layer;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecipeFile {
-    /// Name of the product; bundles are called `<name>-runtime-<target>.tar.zst`.
+    /// Name of the product, kept in bundle.json.
     pub name: String,
     /// Version of the bundle; `--bundle-version` replaces it.
     pub version: String,

@@ -22,6 +22,7 @@ use crate::build::lock::{self, Found, LockedInterpreter};
 use crate::build::pack::PackRequest;
 use crate::build::recipe::{self, Recipe, Wanted};
 use crate::cli::{BytecodeArg, Global, MakeArgs};
+use crate::commands::lock::{May, ensure};
 use crate::commands::source::{self, Origin};
 use crate::commands::{Failure, edge};
 use crate::formats::bundle::{BundleFacts, Cuda, CudaArch, FORMAT_VERSION, TargetRecord};
@@ -60,9 +61,14 @@ impl Job {
         let dir = edge::working_dir()?;
         let recipe = Recipe::find(&args.recipe.recipe, &dir)?;
         let wanted = recipe.wanted(args.target)?;
-        let found = lock::current(&recipe, &wanted, &dir)?;
         let cache = edge::cache_dir(global)?;
         let fetcher = edge::fetcher(global, &args.recipe, &wanted, args.mirror.clone(), progress)?;
+        let may = May {
+            uv: args.uv.as_deref(),
+            resolve: !args.locked,
+            write: !args.dry_run,
+        };
+        let found = ensure(&recipe, &wanted, &dir, &fetcher, may, progress)?;
         let store = Store::new(&cache);
         let folder = recipe.folder().map(ToOwned::to_owned);
         let choice = choose::choose(

@@ -60,7 +60,10 @@ fn registry_locks_hold_what_their_targets_need() {
         .iter()
         .map(|i| format!("{} {}", i.source, i.arch))
         .collect();
-    assert_eq!(pins, ["pbs arm64", "pbs amd64", "maven arm64", "maven amd64"]);
+    assert_eq!(
+        pins,
+        ["pbs arm64", "pbs amd64", "maven arm64", "maven amd64"]
+    );
 }
 
 #[test]
@@ -77,7 +80,11 @@ fn a_lock_that_no_writer_makes_is_refused() {
 /// A line of the numpy lock, what stands in its place, and what is said of it.
 const HOSTILE: &[(&str, &str, &str)] = &[
     ("schema_version = 1", "schema_version = 2", ""),
-    ("schema_version = 1", "schema_version = 1\nurl = 'https://example.org'", ""),
+    (
+        "schema_version = 1",
+        "schema_version = 1\nurl = 'https://example.org'",
+        "",
+    ),
     ("index = \"pypi\"", "indx = \"pypi\"", ""),
     ("sha256 = \"e7cbf5a5", "sha512 = \"e7cbf5a5", ""),
     ("sha256 = \"e7cbf5a5", "sha256 = \"E7CBF5A5", ""),
@@ -87,16 +94,40 @@ const HOSTILE: &[(&str, &str, &str)] = &[
     ("name = \"numpy\"", "name = \"Numpy\"", ""),
     ("name = \"numpy\"", "name = \"anumpy\"", ""),
     ("version = \"2.3.1\"", "version = \"2.3.2\"", ""),
-    ("file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"", "file = \"../numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"", ""),
-    ("file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"", "file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_aarch64.whl\"", ""),
-    ("file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"", "file = \"numpy-2.3.1-cp313-cp313-manylinux_2_28_x86_64.whl\"", ""),
-    ("file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"", "file = \"numpy-2.3.1-cp312-cp312-musllinux_1_2_x86_64.whl\"", ""),
-    ("file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"", "file = \"numpy-2.3.1.tar.gz\"", ""),
+    (
+        "file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"",
+        "file = \"../numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"",
+        "",
+    ),
+    (
+        "file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"",
+        "file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_aarch64.whl\"",
+        "",
+    ),
+    (
+        "file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"",
+        "file = \"numpy-2.3.1-cp313-cp313-manylinux_2_28_x86_64.whl\"",
+        "",
+    ),
+    (
+        "file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"",
+        "file = \"numpy-2.3.1-cp312-cp312-musllinux_1_2_x86_64.whl\"",
+        "",
+    ),
+    (
+        "file = \"numpy-2.3.1-cp312-cp312-manylinux_2_28_x86_64.whl\"",
+        "file = \"numpy-2.3.1.tar.gz\"",
+        "",
+    ),
     ("layer = \"app\"", "layer = \"middle\"", ""),
     ("target = \"amd64-cu130\"", "target = \"arm64-cu130\"", ""),
     ("python = \"3.12\"", "python = \"3.11\"", ""),
     ("arch = \"arm64\"", "arch = \"amd64\"", ""),
-    ("file = \"cpython-3.12.1-1.5.10-linux-x86_64.jar\"", "file = \"\\u001b[2J.jar\"", ""),
+    (
+        "file = \"cpython-3.12.1-1.5.10-linux-x86_64.jar\"",
+        "file = \"\\u001b[2J.jar\"",
+        "",
+    ),
 ];
 
 #[test]
@@ -125,18 +156,21 @@ fn a_changed_recipe_makes_a_lock_stale_and_says_why() {
     insta::assert_snapshot!(reason("numpy==2.3.1", "numpy==2.3.2").unwrap(), @"");
     insta::assert_snapshot!(reason("\"certifi\"", "\"certifi\", \"einops\"").unwrap(), @"");
     insta::assert_snapshot!(reason("linux-arm64", "linux-arm").unwrap(), @"");
-    assert_eq!(reason("numpy==2.3.1", "numpy == 2.3.*").as_deref(), Some("the recipe has changed since it was made"));
+    assert_eq!(
+        reason("numpy==2.3.1", "numpy == 2.3.*").as_deref(),
+        Some("the recipe has changed since it was made")
+    );
     for (from, to) in [
         ("# The smallest", "# A small"),
         ("version = \"1.0.0\"", "version = \"2.0.0\""),
         ("[target.arm64-cu130]", "[target.arm64-cu126]"),
-        ("\"certifi\"", "\"certifi\", \"einops; sys_platform == 'win32'\""),
+        (
+            "\"certifi\"",
+            "\"certifi\", \"einops; sys_platform == 'win32'\"",
+        ),
     ] {
         let stale = reason(from, to);
-        assert!(
-            stale.is_none() || to.contains("win32"),
-            "{to}: {stale:?}"
-        );
+        assert!(stale.is_none() || to.contains("win32"), "{to}: {stale:?}");
     }
 }
 
@@ -156,7 +190,11 @@ fn a_missing_lock_and_a_stale_one_say_what_to_do() {
     // The committed lock of a built-in recipe is built in too.
     let recipe = Recipe::find("numpy", dir.path()).unwrap();
     let wanted = recipe.wanted("amd64-cu130".parse().unwrap()).unwrap();
-    assert!(lock::current(&recipe, &wanted, dir.path()).unwrap().built_in);
+    assert!(
+        lock::current(&recipe, &wanted, dir.path())
+            .unwrap()
+            .built_in
+    );
     // One beside a recipe of the working folder is not the built-in one.
     std::fs::create_dir(dir.path().join("recipes")).unwrap();
     let own = dir.path().join("recipes/numpy.toml");

@@ -59,9 +59,8 @@ fn servers() -> FaultServer {
 fn indexes() -> BTreeMap<&'static str, Index> {
     let any = "py3-none-any";
     let both = |name: &str, version: &str, requires: &[&str]| {
-        ["manylinux_2_28_x86_64", "manylinux_2_28_aarch64"].map(|platform| {
-            Wheel::new(name, version, &format!("cp312-cp312-{platform}"), requires)
-        })
+        ["manylinux_2_28_x86_64", "manylinux_2_28_aarch64"]
+            .map(|platform| Wheel::new(name, version, &format!("cp312-cp312-{platform}"), requires))
     };
     let cuda = "nvidia-cuda-runtime==13.0.96; platform_system == 'Linux'";
     let mut pypi = vec![
@@ -124,8 +123,17 @@ fn each_package_comes_from_its_own_index_alone() {
                 "torch 2.9.1+cu130 pytorch base",
             ]
         );
-        let machine = if target.starts_with("arm64") { "aarch64" } else { "x86_64" };
-        assert!(lock.wheel("torch").unwrap().file.ends_with(&format!("{machine}.whl")));
+        let machine = if target.starts_with("arm64") {
+            "aarch64"
+        } else {
+            "x86_64"
+        };
+        assert!(
+            lock.wheel("torch")
+                .unwrap()
+                .file
+                .ends_with(&format!("{machine}.whl"))
+        );
         assert!(lock.wheels.iter().all(|w| w.size > 300));
     }
     assert!(!place.lock_text("amd64-cu130").contains("127.0.0.1"));
@@ -156,7 +164,10 @@ fn pins_stay_until_they_are_asked_to_move() {
     place.write_recipe(&recipe);
     let (out, err, code) = place.run(&index, &["amd64-cu130", "--check"]);
     assert_eq!(code, 1, "{err}");
-    assert!(out.contains("is stale: the recipe has changed since it was made"), "{out}");
+    assert!(
+        out.contains("is stale: the recipe has changed since it was made"),
+        "{out}"
+    );
     let version = || {
         let lock = Lock::parse(&place.lock_text("amd64-cu130"), "x").unwrap();
         lock.wheel("einops").unwrap().version.clone()
@@ -164,7 +175,10 @@ fn pins_stay_until_they_are_asked_to_move() {
     assert_eq!(place.run(&index, &["amd64-cu130"]).2, 0);
     assert_eq!(version(), "0.8.0");
     assert_eq!(place.run(&index, &["amd64-cu130", "--check"]).2, 0);
-    let (out, _, _) = place.run(&index, &["amd64-cu130", "--upgrade-package", "Einops", "-n"]);
+    let (out, _, _) = place.run(
+        &index,
+        &["amd64-cu130", "--upgrade-package", "Einops", "-n"],
+    );
     assert!(out.contains("would change"), "{out}");
     assert!(out.contains("  ~ einops 0.8.0 -> 0.8.1\n"), "{out}");
     assert_eq!(version(), "0.8.0", "a dry run writes nothing");
@@ -183,8 +197,14 @@ fn a_requirement_without_any_wheel_is_refused_by_name() {
     let place = place(&server);
     let (_, err, code) = place.run(&server.url("/pypi"), &["amd64-cu130"]);
     assert_eq!(code, 2);
-    assert!(err.starts_with("error: no wheel of einops fits amd64-cu130\n"), "{err}");
-    assert!(err.contains("hint: source archives are never built here"), "{err}");
+    assert!(
+        err.starts_with("error: no wheel of einops fits amd64-cu130\n"),
+        "{err}"
+    );
+    assert!(
+        err.contains("hint: source archives are never built here"),
+        "{err}"
+    );
     assert!(!place.lock("amd64-cu130").exists());
 }
 
@@ -193,10 +213,18 @@ fn a_dependency_named_without_its_accelerator_is_refused() {
     let mut indexes = indexes();
     if let Some(wheelhouse) = indexes.get_mut("wheelhouse") {
         wheelhouse.files.retain(|w| !w.file.starts_with("pccm"));
-        wheelhouse.files.push(Wheel::new("cumm", "0.5", "py3-none-any", &[]));
+        wheelhouse
+            .files
+            .push(Wheel::new("cumm", "0.5", "py3-none-any", &[]));
         for wheel in &mut wheelhouse.files {
             if wheel.file.starts_with("spconv") {
-                let tags = wheel.file.trim_end_matches(".whl").splitn(3, '-').nth(2).unwrap().to_owned();
+                let tags = wheel
+                    .file
+                    .trim_end_matches(".whl")
+                    .splitn(3, '-')
+                    .nth(2)
+                    .unwrap()
+                    .to_owned();
                 *wheel = Wheel::new("spconv-cu130", "2.3.8", &tags, &["cumm-cu130>=0.7.11"]);
             }
         }
@@ -231,7 +259,12 @@ fn a_page_of_files_without_a_fitting_wheel_is_an_error() {
     let place = place(&server);
     let (_, err, code) = place.run(&server.url("/pypi"), &["amd64-cu130"]);
     assert_eq!(code, 2);
-    assert!(err.starts_with("error: none of the 1 files of index wheelhouse is a wheel for amd64-cu130\n"), "{err}");
+    assert!(
+        err.starts_with(
+            "error: none of the 1 files of index wheelhouse is a wheel for amd64-cu130\n"
+        ),
+        "{err}"
+    );
 }
 
 #[test]
@@ -240,7 +273,8 @@ fn the_exported_lock_names_addresses_and_digests() {
     let place = place(&server);
     let (out, err, code) = place.run(&server.url("/pypi"), &["amd64-cu130", "--export", "pylock"]);
     assert_eq!(code, 0, "{out}{err}");
-    let text = std::fs::read_to_string(place.dir.path().join("recipes/pylock.amd64-cu130.toml")).unwrap();
+    let text =
+        std::fs::read_to_string(place.dir.path().join("recipes/pylock.amd64-cu130.toml")).unwrap();
     let table: toml::Table = text.parse().unwrap();
     assert_eq!(table["lock-version"].as_str(), Some("1.0"));
     let packages = table["packages"].as_array().unwrap();

@@ -25,11 +25,16 @@ impl Wheel {
             let _ = writeln!(metadata, "Requires-Dist: {requirement}");
         }
         let files = [
-            (format!("{}.py", name.replace('-', "_")), format!("name = {name:?}\n")),
+            (
+                format!("{}.py", name.replace('-', "_")),
+                format!("name = {name:?}\n"),
+            ),
             (format!("{stem}.dist-info/METADATA"), metadata),
             (
                 format!("{stem}.dist-info/WHEEL"),
-                format!("Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tags}\n"),
+                format!(
+                    "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tags}\n"
+                ),
             ),
         ];
         let mut record = String::new();
@@ -101,7 +106,13 @@ pub fn serve(indexes: BTreeMap<&'static str, Index>) -> FaultServer {
 }
 
 fn page(name: &str, index: &Index, project: Option<&str>) -> Reply {
-    let of = |file: &str| file.split('-').next().unwrap_or_default().replace(['_', '.'], "-").to_lowercase();
+    let of = |file: &str| {
+        file.split('-')
+            .next()
+            .unwrap_or_default()
+            .replace(['_', '.'], "-")
+            .to_lowercase()
+    };
     let fits = |file: &str| project.is_none_or(|p| of(file) == p);
     let wheels: Vec<&Wheel> = index.files.iter().filter(|w| fits(&w.file)).collect();
     let sdists: Vec<&String> = index.sdists.iter().filter(|f| fits(f)).collect();
@@ -120,13 +131,14 @@ fn page(name: &str, index: &Index, project: Option<&str>) -> Reply {
                 })
             })
             .collect();
-        files.extend(sdists.iter().map(|f| {
-            serde_json::json!({ "filename": f, "url": link(f), "hashes": {}, "size": 1 })
-        }));
+        files.extend(sdists.iter().map(
+            |f| serde_json::json!({ "filename": f, "url": link(f), "hashes": {}, "size": 1 }),
+        ));
         let body = serde_json::json!({
             "meta": { "api-version": "1.1" }, "name": project, "versions": [], "files": files,
         });
-        return Reply::ok(body.to_string()).with("content-type", "application/vnd.pypi.simple.v1+json");
+        return Reply::ok(body.to_string())
+            .with("content-type", "application/vnd.pypi.simple.v1+json");
     }
     let mut html = String::from("<!DOCTYPE html><html><body>\n");
     for wheel in wheels {
@@ -134,7 +146,12 @@ fn page(name: &str, index: &Index, project: Option<&str>) -> Reply {
             Page::Html => format!("#sha256={}", Digest::of(&wheel.bytes)),
             _ => String::new(),
         };
-        let _ = writeln!(html, "<a href=\"{}{fragment}\">{}</a><br>", link(&wheel.file), wheel.file);
+        let _ = writeln!(
+            html,
+            "<a href=\"{}{fragment}\">{}</a><br>",
+            link(&wheel.file),
+            wheel.file
+        );
     }
     Reply::html(html)
 }
@@ -158,7 +175,9 @@ impl Place {
     }
 
     pub fn lock(&self, target: &str) -> PathBuf {
-        self.dir.path().join(format!("recipes/small.{target}.lock.toml"))
+        self.dir
+            .path()
+            .join(format!("recipes/small.{target}.lock.toml"))
     }
 
     pub fn lock_text(&self, target: &str) -> String {
@@ -175,7 +194,13 @@ fn run_in(dir: &Path, default_index: &str, args: &[&str]) -> (String, String, i3
     let output = assert_cmd::Command::cargo_bin("bundler")
         .unwrap()
         .current_dir(dir)
-        .args(["lock", "--recipe", "small", "--default-index", default_index])
+        .args([
+            "lock",
+            "--recipe",
+            "small",
+            "--default-index",
+            default_index,
+        ])
         .args(args)
         .env("HOME", dir)
         .env("XDG_CACHE_HOME", dir.join("cache"))
