@@ -93,6 +93,8 @@ pub enum Command {
     Lock(LockArgs),
     /// Begin a recipe of your own.
     Recipe(RecipeCommandArgs),
+    /// Tell what a bundle is and holds, without unpacking it.
+    Inspect(InspectArgs),
     /// Write a shell's completion script to standard output.
     #[command(alias = "generate-shell-completion")]
     Completions(CompletionsArgs),
@@ -255,6 +257,13 @@ pub enum RecipeCommand {
         #[arg(long, default_value = "numpy", value_name = "NAME|FILE")]
         from: String,
     },
+}
+
+/// `bundler inspect`
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// The bundle, a .tar.zst file.
+    pub bundle: PathBuf,
 }
 
 /// `bundler completions`

@@ -5,6 +5,7 @@ pub mod cache;
 pub mod completions;
 pub mod edge;
 pub mod fetch;
+pub mod inspect;
 pub mod lock;
 pub mod make;
 pub mod recipe;
@@ -52,6 +53,7 @@ pub fn run(cli: &Cli) -> Answer {
         Command::Cache(command) => cache::run(command, global),
         Command::Lock(args) => lock::run(args, global),
         Command::Recipe(args) => recipe::run(args, global),
+        Command::Inspect(args) => inspect::run(args, global),
         Command::Completions(args) => completions::run(args, global),
     }
 }

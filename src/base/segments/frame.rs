@@ -45,14 +45,16 @@ impl FrameHeader {
     pub fn parse(bytes: &[u8; FRAME_HEADER_SIZE]) -> Result<Self, SegmentError> {
         let [m0, m1, m2, m3, descriptor, window, size @ ..] = *bytes;
         if [m0, m1, m2, m3] != MAGIC {
-            return Err(SegmentError::Header("no zstd magic number"));
+            return Err(SegmentError::Header(
+                "it does not begin with zstd's magic number",
+            ));
         }
         if descriptor != DESCRIPTOR || window & 0b111 != 0 {
-            return Err(SegmentError::Header("a zstd frame, but not of a bundle"));
+            return Err(SegmentError::Header("it is a zstd file of another kind"));
         }
         let window_log = u32::from(window >> 3) + MIN_DESCRIPTOR_LOG;
         if window_log > MAX_WINDOW_LOG {
-            return Err(SegmentError::Header("window over 128 MiB"));
+            return Err(SegmentError::Header("its window is over 128 MiB"));
         }
         Ok(Self {
             content_size: u64::from_le_bytes(size),

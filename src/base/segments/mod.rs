@@ -39,10 +39,13 @@ pub struct Encoding {
 }
 
 impl Default for Encoding {
+    /// Level 3, and the largest window every decoder must take (RFC 8878, 3.1.1.1.2): 8 MiB. On 893 MB of wheels
+    /// (pyarrow, opencv, spconv, nvjitlink, llvmlite) 16 MiB segments take 246.9 MB with 2 MiB, 243.4 with 8 MiB
+    /// and 242.3 with 16 MiB; the frames of `pzstd -3` take 247.6.
     fn default() -> Self {
         Self {
             level: 3,
-            window_log: 21,
+            window_log: 23,
             segment_size: 16 << 20,
         }
     }
@@ -112,7 +115,7 @@ pub enum SegmentError {
         name: &'static str,
     },
     /// Not a frame of ours.
-    #[error("not a bundle's frame header: {0}")]
+    #[error("{0}")]
     Header(&'static str),
     /// A row of bytes that are not blocks of a segment.
     #[error("segment is damaged at byte {offset}: {what}")]
