@@ -7,6 +7,7 @@ mod elf;
 mod fault_server;
 mod fetch;
 mod house;
+mod ingest;
 mod inspect;
 mod interpreter;
 mod lock;

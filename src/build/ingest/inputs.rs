@@ -254,7 +254,7 @@ impl Common {
             version: None,
             file: None,
             artifact,
-            python: self.python.digits(),
+            python: self.python.to_string(),
             target: None,
             bytecode: self.bytecode.clone(),
             without: Vec::new(),

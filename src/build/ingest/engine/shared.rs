@@ -16,9 +16,6 @@ use crate::build::ingest::bytecode::{BytecodeError, Compiler};
 use crate::build::ingest::error::Cause;
 use crate::build::ingest::store::{Claim, Claimed, Store, StoreError, Stored};
 
-/// A file that is compressed in pieces as it is read, not whole in memory.
-const STREAMED: u64 = 32 << 20;
-
 /// Compiling a byte takes about as long as ingesting so many.
 const COMPILING: u64 = 64;
 
@@ -77,7 +74,6 @@ pub(super) struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     pub fn new(engine: &'a Engine) -> Self {
-        // Encoders of high levels are large, and known only with the first item; the largest is assumed.
         let threads = engine.threads.get();
         let limit = Cost {
             memory: MEMORY,
@@ -285,7 +281,8 @@ impl<'a> Shared<'a> {
         let work = Arc::new(Work::new(start, bytecode)?);
         let size = work.ingredients.encoding.segment_size;
         for (index, part) in work.parts.iter().enumerate().take(work.body().end) {
-            let streamed = part.tar > STREAMED.max(2 * size);
+            // More than that is compressed in pieces as it is read, not held whole.
+            let streamed = part.tar > 2 * size;
             let (job, cost) = if streamed {
                 let cost = Cost {
                     memory: stream::memory(size),
