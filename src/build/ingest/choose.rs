@@ -214,7 +214,6 @@ pub fn python(
             version: &locked.version,
             arch: locked.arch,
         })?;
-        let _ = (&plan, &cache);
-        Err("todo".into())
+        Ok(interpreter::unpack(&plan, &cache)?)
     })
 }

@@ -148,10 +148,7 @@ impl Job {
             target: self.wanted.target,
             python_minor: self.wanted.python.digits(),
             source_folder: self.source.as_ref().map(|s| s.folder.clone()),
-            openssl_dir: {
-                let _: &[crate::base::finding::Finding] = notes.unwrap_or_default();
-                None
-            },
+            openssl_dir: interpreter::openssl_dir(notes.unwrap_or_default()).map(ToOwned::to_owned),
             asked_for: self
                 .wanted
                 .requirements
