@@ -214,6 +214,6 @@ pub fn python(
             version: &locked.version,
             arch: locked.arch,
         })?;
-        Ok(interpreter::unpack(&plan, &cache)?)
+        Ok(interpreter::unpack(&plan, &cache.join("tools"))?)
     })
 }

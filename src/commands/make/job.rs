@@ -146,7 +146,7 @@ impl Job {
             bundle_name: NAME.to_owned(),
             bundle_version: self.version.clone(),
             target: self.wanted.target,
-            python_minor: self.wanted.python.digits(),
+            python_minor: self.wanted.python.to_string(),
             source_folder: self.source.as_ref().map(|s| s.folder.clone()),
             openssl_dir: interpreter::openssl_dir(notes.unwrap_or_default()).map(ToOwned::to_owned),
             asked_for: self
