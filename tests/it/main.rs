@@ -4,6 +4,7 @@ mod assemble;
 mod audit;
 mod decoders;
 mod elf;
+mod env;
 mod fault_server;
 mod fetch;
 mod house;

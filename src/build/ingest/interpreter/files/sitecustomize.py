@@ -1,6 +1,6 @@
 """Runs at every start of this bundle's Python, however it was started. It makes a bare `python/bin/python3` behave like the
 bundle's launchers: no user site, no bytecode written into the tree, the system's certificates found, and libraries newer
-than the host's loaded by their full path. It never raises."""
+than the host's loaded by their full path, folders named in POINTCEPT_OVERLAY added. It never raises."""
 
 import sys
 
@@ -72,13 +72,29 @@ def _load_libraries(root):
                 pass
 
 
+def _add_overlays():
+    import os
+
+    import site
+
+    # Behind the bundle's own packages, which they can add to but not replace.
+    for place in os.environ.get("POINTCEPT_OVERLAY", "").split(os.pathsep):
+        if place and os.path.isdir(place):
+            site.addsitedir(os.path.abspath(place))
+
+
 def _start():
     sys.dont_write_bytecode = True
     try:
         root = _root()
     except Exception:
         return
-    for step in (_leave_out_user_site, lambda: _find_certificates(root), lambda: _load_libraries(root)):
+    for step in (
+        _leave_out_user_site,
+        lambda: _find_certificates(root),
+        lambda: _load_libraries(root),
+        _add_overlays,
+    ):
         try:
             step()
         except Exception:
@@ -86,4 +102,4 @@ def _start():
 
 
 _start()
-del _start, _root, _leave_out_user_site, _find_certificates, _load_libraries
+del _start, _root, _leave_out_user_site, _find_certificates, _load_libraries, _add_overlays
