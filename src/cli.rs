@@ -190,11 +190,19 @@ pub enum CacheCommand {
     Dir,
     /// Print how much the cache holds.
     Size,
-    /// Remove what no run needs: damaged files, abandoned transfers, remembered pages; with --all, everything.
+    /// Remove what was not used lately, damaged copies, and what killed processes left.
     Prune {
-        /// Remove artifacts and components too.
+        /// Remove everything that no running process uses.
         #[arg(long)]
         all: bool,
+        /// Days since the last use.
+        #[arg(
+            long,
+            default_value_t = 30,
+            value_name = "DAYS",
+            conflicts_with = "all"
+        )]
+        older_than: u32,
     },
     /// Digest everything again; damaged files are set aside.
     Verify,

@@ -63,6 +63,11 @@ impl Blobs {
         self.cache.join("partial")
     }
 
+    /// Folder of remembered index pages.
+    pub fn pages_folder(&self) -> PathBuf {
+        self.cache.join("pages")
+    }
+
     /// Whether a blob is there with this size, without reading it: for plans.
     pub fn has(&self, digest: &Digest, size: Option<u64>) -> bool {
         let found = fs::metadata(&self.path(digest)).ok().flatten();
@@ -77,6 +82,8 @@ impl Blobs {
         }
         let (found, size) = digest_of(&path)?;
         if found == *digest {
+            // For pruning only; a cache of another user may refuse it.
+            let _ = fs::touch(&path);
             return Ok(Seen::Good { size });
         }
         let aside = self.set_aside(&path)?;

@@ -60,10 +60,11 @@ impl Drop for Downloads {
 impl Fetcher {
     /// A fetcher; opens no socket and makes no folder yet.
     pub fn new(config: FetchConfig, progress: Progress) -> Self {
+        let blobs = Blobs::new(&config.cache);
         let inner = Inner {
             http: Http::new(config.http.clone()),
-            blobs: Blobs::new(&config.cache),
-            pages: Pages::new(config.cache.join("pages"), config.now),
+            pages: Pages::new(blobs.pages_folder(), config.now),
+            blobs,
             default: Mutex::new(None),
             progress,
             config,

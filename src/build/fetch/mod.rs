@@ -16,6 +16,7 @@ mod order;
 mod pages;
 mod partial;
 mod places;
+mod tend;
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,7 @@ pub use blobs::{Blobs, Seen, digest_of};
 pub use error::FetchError;
 pub use fetcher::{Downloads, Fetcher};
 pub use import::{SUMS, write_mirror};
+pub use tend::{BlobsSize, Weight};
 
 /// Which bytes are wanted, and the places where they may be found, in order of preference.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -309,9 +309,9 @@ fn the_cache_can_be_looked_at_verified_and_pruned() {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         (output.status.code(), said)
     };
-    assert_eq!(cache(&["dir"]), (Some(0), "cache\n".to_owned()));
+    assert!(cache(&["dir"]).1.ends_with("/cache\n"));
     let (_, said) = cache(&["size"]);
-    assert!(said.contains("artifacts         9 B in 2 files"), "{said}");
+    assert!(said.contains("artifacts       2       9 B"), "{said}");
     assert_eq!(
         cache(&["verify"]),
         (Some(0), "checked 2, damaged 0\n".to_owned())
@@ -323,8 +323,9 @@ fn the_cache_can_be_looked_at_verified_and_pruned() {
     assert!(said.contains("error[cache-damaged]"), "{said}");
     let (code, said) = cache(&["prune"]);
     assert_eq!(code, Some(0), "{said}");
+    // The damaged copy is gone; the other artifact and the page are in use.
     let left = all_files(&dir.path().join("cache"));
-    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(left.len(), 2, "{left:?}");
     cache(&["prune", "--all"]);
     assert!(all_files(&dir.path().join("cache")).is_empty());
 }
