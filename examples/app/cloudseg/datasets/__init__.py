@@ -1,0 +1,1 @@
+"""Clouds: made (`scenes`), read from files (`files`), thinned and centred (`transforms`)."""

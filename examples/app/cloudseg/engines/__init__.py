@@ -1,0 +1,1 @@
+"""Loops: `trainer` makes weights, `tester` uses and judges them."""

@@ -1,0 +1,1 @@
+"""Around the loops: configs and weights as files, seeds and devices."""
