@@ -15,6 +15,7 @@ mod lock;
 mod pack;
 mod real_interpreter;
 mod recipe;
+mod source;
 mod synthetic;
 mod tags;
 mod trees;
