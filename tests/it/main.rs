@@ -19,3 +19,4 @@ mod source;
 mod synthetic;
 mod tags;
 mod trees;
+mod wheels;

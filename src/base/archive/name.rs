@@ -10,6 +10,8 @@ use unicode_normalization::UnicodeNormalization as _;
 const MAX_PART: usize = 255;
 /// Longest path taken from an archive, in bytes: leaves room for the folder it is unpacked into below Linux' 4,096.
 const MAX_PATH: usize = 2048;
+/// Most bytes held for the names of one archive and the folders they imply: deep paths would multiply what it claims.
+const MOST_HELD: usize = 256 << 20;
 
 /// Why a name is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +49,9 @@ pub enum NameFault {
     /// The same name twice.
     #[error("the name stands in the archive twice")]
     Duplicate,
+    /// All names and folders of the archive together are too much to compare.
+    #[error("the names of the archive, with all their folders, take more than {MOST_HELD} bytes")]
+    Crowd,
     /// `a` is a file and `a/b` exists.
     #[error("{} is a file and a folder at once", escaped(.0.as_bytes()))]
     FileAndFolder(String),
@@ -93,9 +98,11 @@ fn has_drive(bytes: &[u8]) -> bool {
 }
 
 /// All names of one archive, with the folders they imply; refuses one that collides with an earlier one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Names {
     folded: HashMap<String, Seen>,
+    held: usize,
+    most: usize,
 }
 
 #[derive(Debug)]
@@ -109,7 +116,15 @@ struct Seen {
 impl Names {
     /// No names yet.
     pub fn new() -> Self {
-        Self::default()
+        Self::holding(MOST_HELD)
+    }
+
+    fn holding(most: usize) -> Self {
+        Self {
+            folded: HashMap::new(),
+            held: 0,
+            most,
+        }
     }
 
     /// Adds a checked path. A folder may be implied any number of times but stated once.
@@ -131,6 +146,10 @@ impl Names {
     fn add_one(&mut self, path: &str, is_dir: bool, stated: bool) -> Result<bool, NameFault> {
         match self.folded.entry(fold(path)) {
             std::collections::hash_map::Entry::Vacant(slot) => {
+                self.held += 2 * path.len() + size_of::<(String, Seen)>();
+                if self.held > self.most {
+                    return Err(NameFault::Crowd);
+                }
                 slot.insert(Seen {
                     name: path.to_owned(),
                     is_dir,
@@ -251,6 +270,17 @@ mod tests {
             names.add("e\u{301}", false),
             Err(NameFault::FoldsLike("\u{e9}".into()))
         );
+    }
+
+    #[test]
+    fn deep_paths_do_not_multiply_memory_without_end() {
+        let most = 4 << 20;
+        let mut names = Names::holding(most);
+        let refused = (0..10)
+            .map(|n| names.add(&format!("{n}/{}x", "a/".repeat(1000)), false))
+            .find_map(Result::err);
+        assert_eq!(refused, Some(NameFault::Crowd));
+        assert!(names.held <= most + 3 * MAX_PATH);
     }
 
     #[test]
