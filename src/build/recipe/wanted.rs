@@ -6,7 +6,7 @@ use std::str::FromStr;
 use pep508_rs::{Requirement, VerbatimUrl, VersionOrUrl};
 use serde::Serialize;
 
-use super::error::Fault;
+use super::error::{Fault, did_you_mean};
 use super::file::{IndexKind, IndexSpec, InterpreterSpec, PackageGroup, SourceSpec, TargetSpec};
 use super::{Recipe, RecipeFile};
 use crate::base::capability::ComputeCapability;
@@ -102,7 +102,12 @@ pub(super) fn of(recipe: &Recipe, target: Target) -> Result<Wanted, Fault> {
         if !indexes.contains_key(&wish.index) {
             return Err(Fault::new(
                 &[&format!("\"{}\"", wish.index)],
-                format!("no [index.{}] for {:?}", wish.index, wish.requirement),
+                format!(
+                    "no [index.{}] for {:?}{}",
+                    wish.index,
+                    wish.requirement,
+                    did_you_mean(&wish.index, &indexes.keys().cloned().collect::<Vec<_>>())
+                ),
             ));
         }
     }
@@ -154,13 +159,24 @@ fn requirements(
             return Err(Fault::new(
                 &[&b.requirement],
                 format!(
-                    "{:?} is listed under {} ({:?}) and {} ({:?}): a package has one index and one layer",
-                    a.name, a.index, a.layer, b.index, b.layer
+                    "{:?} is listed under {} ({}) and {} ({}): a package has one index and one layer",
+                    a.name,
+                    a.index,
+                    word(a.layer),
+                    b.index,
+                    word(b.layer)
                 ),
             ));
         }
     }
     Ok(all)
+}
+
+fn word(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Base => "base",
+        Layer::App => "app",
+    }
 }
 
 fn wishes(groups: &[PackageGroup], names: &Names<'_>) -> Result<Vec<Wish>, Fault> {

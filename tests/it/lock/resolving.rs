@@ -246,7 +246,7 @@ fn a_torch_of_another_accelerator_is_refused_with_the_way_out() {
     place.write_recipe(&recipe);
     let (_, err, code) = place.run(&server.url("/pypi"), &["arm64-cu130"]);
     assert_eq!(code, 2);
-    insta::assert_snapshot!(err, @"");
+    insta::assert_snapshot!("another_accelerator", err);
 }
 
 #[test]
