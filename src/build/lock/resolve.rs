@@ -93,27 +93,39 @@ pub fn resolve(uv: &Uv, question: &Question<'_>) -> Result<Vec<Pin>, ResolveErro
         compile(uv, question, scratch.path(), name, wishes, with)
     };
     let previous = previous_pylock(question);
-    // Both runs at once: the base's own closure is nearly always a part of the whole's. If it is not, it is asked again
-    // with the versions that were chosen.
-    let (whole, part) = std::thread::scope(|scope| {
-        let part = scope
-            .spawn(|| (!base.is_empty()).then(|| run("base", &base, With::Previous(&previous))));
-        let whole = run("all", &all, With::Previous(&previous));
-        (whole, part.join())
-    });
-    let whole = whole?;
+    let ask_whole = || run("all", &all, With::Previous(&previous));
+    let ask_base = || {
+        if base.is_empty() {
+            return Ok(Vec::new());
+        }
+        run("base", &base, With::Previous(&previous))
+    };
+    // Where the recipe is the one of the earlier lock, its base layer is the base layer still, unless a version in it moved.
+    // Else both runs at once: the base's own closure is nearly always a part of the whole's; if it is not, it is asked
+    // again with the versions that were chosen.
+    let known = question
+        .previous
+        .filter(|lock| lock.recipe_digest == wanted.digest());
+    let (whole, part) = match known {
+        Some(lock) => (ask_whole()?, base_of(lock)),
+        None => std::thread::scope(|scope| {
+            let part = scope.spawn(ask_base);
+            let whole = ask_whole();
+            let part = part.join().map(Result::unwrap_or_default);
+            whole.map(|whole| (whole, part.unwrap_or_default()))
+        })?,
+    };
     let versions: BTreeMap<String, String> = whole
         .iter()
         .map(|p| (p.name.clone(), p.version.clone()))
         .collect();
-    let inside = |part: &[Raw]| {
-        part.iter()
-            .all(|p| versions.get(&p.name) == Some(&p.version))
-    };
-    let part = match part {
-        Ok(None) => Vec::new(),
-        Ok(Some(Ok(part))) if inside(&part) => part,
-        _ => run("base-again", &base, With::Exactly(&versions))?,
+    let inside = part
+        .iter()
+        .all(|p| versions.get(&p.name) == Some(&p.version));
+    let part = if inside && (base.is_empty() || !part.is_empty()) {
+        part
+    } else {
+        run("base-again", &base, With::Exactly(&versions))?
     };
     let in_base: BTreeSet<&str> = part.iter().map(|p| p.name.as_str()).collect();
     let indexes: BTreeMap<&str, &str> = all
@@ -149,6 +161,21 @@ pub fn resolve(uv: &Uv, question: &Question<'_>) -> Result<Vec<Pin>, ResolveErro
                 sha256: raw.sha256,
                 size: raw.size,
             })
+        })
+        .collect()
+}
+
+/// The base layer of an earlier lock.
+fn base_of(lock: &Lock) -> Vec<Raw> {
+    let in_base = lock.wheels.iter().filter(|w| w.layer == Layer::Base);
+    in_base
+        .map(|wheel| Raw {
+            name: wheel.name.clone(),
+            version: wheel.version.clone(),
+            file: wheel.file.clone(),
+            url: None,
+            sha256: None,
+            size: None,
         })
         .collect()
 }
