@@ -14,8 +14,8 @@ use crate::build::fetch::{FetchConfig, Fetcher};
 use crate::build::recipe::{IndexKind, Recipe, Wanted};
 use crate::cli::{Global, RecipeArgs};
 
-/// Aliases of interpreter sources, which every recipe has.
-const SOURCES: [&str; 2] = ["pbs", "maven"];
+/// Aliases every recipe has: interpreter sources, and the repository of the application source.
+const SOURCES: [&str; 3] = ["pbs", "maven", "source"];
 
 /// Downloads at a time.
 const PARALLEL: usize = 6;
@@ -83,11 +83,23 @@ pub fn fetch_config(
     let home = home();
     let mut http = HttpConfig::from_env(&var, home.as_deref())?;
     http.offline = global.offline;
+    // Addresses given from outside may hold the recipe's names too: one `--index` serves all targets.
+    let mut overrides = Vec::with_capacity(args.index.len());
+    for text in &args.index {
+        let filled = wanted.put_into(text);
+        overrides.push(filled.map_err(|what| anyhow::anyhow!("--index {what}"))?);
+    }
+    let filled = |name: &str| {
+        let text = var(name)?;
+        let address = name.starts_with("POINTCEPT_BUNDLER_INDEX_");
+        let other = address.then(|| wanted.put_into(&text).ok()).flatten();
+        Some(other.unwrap_or(text))
+    };
     let addresses = Addresses::gather(
         &named_indexes(args, wanted)?,
         &SOURCES,
-        &args.index,
-        &var,
+        &overrides,
+        &filled,
         &mut http.credentials,
     )?;
     let machine = Machine::from_env(

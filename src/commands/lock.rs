@@ -64,12 +64,13 @@ pub fn run(args: &LockArgs, global: &Global) -> Answer {
         args.targets.clone()
     };
     let mut locks = Vec::new();
+    let mut uv = None;
     for target in targets {
         let wanted = recipe.wanted(target)?;
         locks.push(if args.check {
             check(&recipe, &wanted, &dir)?
         } else {
-            update(args, global, &recipe, &wanted, &dir)?
+            update(args, global, &recipe, &wanted, &dir, &mut uv)?
         });
     }
     let bad = |row: &Row| matches!(row.state, State::Missing | State::Stale);
@@ -116,10 +117,14 @@ fn update(
     recipe: &Recipe,
     wanted: &Wanted,
     dir: &Path,
+    uv: &mut Option<Uv>,
 ) -> Result<Row, Failure> {
     let progress = terminal::progress(global);
     let fetcher = edge::fetcher(global, &args.recipe, wanted, None, &progress)?;
-    let uv = find_uv(args.uv.as_deref(), wanted, &fetcher)?;
+    let uv = match uv {
+        Some(uv) => &*uv,
+        None => uv.insert(find_uv(args.uv.as_deref(), wanted, &fetcher)?),
+    };
     // A lock that cannot be read is no reason not to write a new one.
     let previous = lock::find(recipe, wanted.target, dir).ok().flatten();
     let upgrade = if args.upgrade {
@@ -143,7 +148,7 @@ fn update(
     let new = lock::make(
         wanted,
         &Terms {
-            uv: &uv,
+            uv,
             fetcher: &fetcher,
             previous: old,
             upgrade: &upgrade,

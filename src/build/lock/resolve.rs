@@ -249,6 +249,9 @@ fn compile(
     args.push(format!("{}-manylinux_2_28", target.arch.machine()).into());
     args.extend(["--python-version".into(), wanted.python.to_string().into()]);
     args.extend(["--output-file".into(), out.clone().into_os_string()]);
+    if let Some(python) = uv.python() {
+        args.extend(["--python".into(), python.as_os_str().to_owned()]);
+    }
     if let Some(date) = question.exclude_newer {
         args.extend(["--exclude-newer".into(), date.into()]);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The oldest uv whose `pip compile` writes what is read here.
 const OLDEST: (u32, u32) = (0, 8);
@@ -31,6 +32,7 @@ pub struct Uv {
     program: PathBuf,
     version: String,
     env: BTreeMap<OsString, OsString>,
+    python: OnceLock<Option<PathBuf>>,
 }
 
 /// Why uv could not be used.
@@ -90,6 +92,7 @@ impl Uv {
             program: program.to_owned(),
             version: String::new(),
             env,
+            python: OnceLock::new(),
         };
         let output = uv
             .command()
@@ -133,6 +136,18 @@ impl Uv {
     /// Its version, such as `0.13.9`.
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// A Python uv can work with, asked for once: looking for one takes longer than resolving where shims stand on PATH.
+    /// Its version does not matter, since the target's is given.
+    pub fn python(&self) -> Option<&Path> {
+        let find = || {
+            let output = self.command().args(["python", "find"]).output().ok()?;
+            let said = String::from_utf8(output.stdout).ok()?;
+            let path = PathBuf::from(said.trim());
+            (output.status.success() && path.is_absolute()).then_some(path)
+        };
+        self.python.get_or_init(find).as_deref()
     }
 
     /// Runs it to its end. `secrets` are variables of this run alone: addresses and credentials stand in no command line.

@@ -55,7 +55,7 @@ fn names_under(dir: &Path) -> Vec<String> {
 
 fn recipe_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?.strip_suffix(".toml")?;
-    (!name.ends_with(".lock")).then(|| name.to_owned())
+    (!name.ends_with(".lock") && !name.starts_with("pylock.")).then(|| name.to_owned())
 }
 
 fn stem_of(path: &Path) -> String {

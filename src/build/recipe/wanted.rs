@@ -24,6 +24,9 @@ pub struct Wanted {
     pub recipe: String,
     /// The target.
     pub target: Target,
+    /// The recipe's version.
+    #[serde(skip)]
+    pub version: String,
     /// Python minor version.
     pub python: PythonMinor,
     /// Torch version, where the recipe names one.
@@ -76,6 +79,17 @@ impl Wanted {
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }
 
+    /// Puts names such as `{accel}` into the address of an index; the error is what is wrong with it.
+    pub fn put_into(&self, address: &str) -> Result<String, String> {
+        let names = Names {
+            target: self.target,
+            torch: self.torch.as_deref(),
+            python: self.python,
+            version: &self.version,
+        };
+        names.put_into(address).map_err(|fault| fault.message)
+    }
+
     /// Alias of the machine's default index, if the recipe uses it.
     pub fn default_alias(&self) -> Option<&str> {
         self.indexes
@@ -91,7 +105,12 @@ pub(super) fn of(recipe: &Recipe, target: Target) -> Result<Wanted, Fault> {
         .target
         .get(&target)
         .ok_or_else(|| Fault::new(&[], format!("no target {target}")))?;
-    let names = Names { file, target, spec };
+    let names = Names {
+        target,
+        torch: spec.torch.as_deref(),
+        python: file.python,
+        version: &file.version,
+    };
     let requirements = requirements(file, spec, &names)?;
     let indexes = file
         .index
@@ -114,6 +133,7 @@ pub(super) fn of(recipe: &Recipe, target: Target) -> Result<Wanted, Fault> {
     Ok(Wanted {
         recipe: recipe.stem().to_owned(),
         target,
+        version: file.version.clone(),
         python: file.python,
         torch: spec.torch.clone(),
         cuda_arch: spec.cuda_arch.clone(),
@@ -222,9 +242,10 @@ fn index_of(alias: &str, spec: &IndexSpec, names: &Names<'_>) -> Result<Index, F
 
 /// The names that may stand in braces.
 struct Names<'a> {
-    file: &'a RecipeFile,
     target: Target,
-    spec: &'a TargetSpec,
+    torch: Option<&'a str>,
+    python: PythonMinor,
+    version: &'a str,
 }
 
 impl Names<'_> {
@@ -256,10 +277,10 @@ impl Names<'_> {
             "arch" => self.target.arch.to_string(),
             "machine" => self.target.arch.machine().to_owned(),
             "accel" => self.target.accel.to_string(),
-            "torch" => self.spec.torch.clone()?,
-            "python" => self.file.python.to_string(),
-            "cp" => self.file.python.digits(),
-            "version" => self.file.version.clone(),
+            "torch" => self.torch?.to_owned(),
+            "python" => self.python.to_string(),
+            "cp" => self.python.digits(),
+            "version" => self.version.to_owned(),
             _ => return None,
         })
     }
