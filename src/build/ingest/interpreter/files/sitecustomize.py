@@ -72,6 +72,36 @@ def _load_libraries(root):
                 pass
 
 
+def _give_a_home():
+    """Packages ask for the home folder when they are imported; a user without a name has none unless HOME says so."""
+    import os
+    import pwd
+    import stat
+
+    if os.environ.get("HOME"):
+        return
+    try:
+        pwd.getpwuid(os.getuid())
+        return
+    except KeyError:
+        pass
+    for temporary in (os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp"):
+        place = f"{temporary}/pointcept-runtime-{os.getuid()}"
+        if not temporary.startswith("/"):
+            continue
+        try:
+            os.mkdir(place, 0o700)
+        except OSError:
+            pass
+        try:
+            found = os.lstat(place)
+        except OSError:
+            continue
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+            os.environ["HOME"] = place
+            return
+
+
 def _add_overlays():
     import os
 
@@ -91,6 +121,7 @@ def _start():
         return
     for step in (
         _leave_out_user_site,
+        _give_a_home,
         lambda: _find_certificates(root),
         lambda: _load_libraries(root),
         _add_overlays,
@@ -102,4 +133,4 @@ def _start():
 
 
 _start()
-del _start, _root, _leave_out_user_site, _find_certificates, _load_libraries, _add_overlays
+del _start, _root, _leave_out_user_site, _give_a_home, _find_certificates, _load_libraries, _add_overlays
