@@ -196,6 +196,159 @@ fn a_copy_a_link_and_a_venv_behave() {
     assert_eq!(prefix.trim(), home.join("python").display().to_string());
 }
 
+/// The layout beside a real interpreter: a whole small bundle.
+fn bundle(dir: &Path) -> PathBuf {
+    use bundler::build::ingest::layout::{LayoutValues, render};
+    let home = moved(&planned(Arch::Amd64), dir);
+    let values = LayoutValues {
+        bundle_name: "pointcept-runtime".to_owned(),
+        bundle_version: "1".to_owned(),
+        target: "amd64-cu130".to_owned(),
+        python_minor: "3.12".to_owned(),
+        ..LayoutValues::default()
+    };
+    for entry in render(&values).unwrap() {
+        let Content::Bytes(bytes) = &entry.content else {
+            panic!("{}", entry.path)
+        };
+        write(&home, &entry.path, bytes);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(entry.mode);
+        std::fs::set_permissions(home.join(&entry.path), mode).unwrap();
+    }
+    write(&home, ".complete", b"bundle 1\nentries 1\nfiles 00\n");
+    home
+}
+
+fn write(root: &Path, path: &str, bytes: &[u8]) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+#[ignore = "needs the Maven interpreters; run by tests/real/interpreter.sh"]
+fn the_user_site_and_host_variables_shadow_nothing_and_overlays_come_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = bundle(dir.path());
+    let user = dir.path().join("home");
+    let user_site = "home/.local/lib/python3.12/site-packages";
+    let site = "python/lib/python3.12/site-packages";
+    write(
+        dir.path(),
+        &format!("{user_site}/sample.py"),
+        b"raise SystemExit(9)",
+    );
+    write(
+        dir.path(),
+        &format!("{user_site}/usercustomize.py"),
+        b"raise SystemExit(9)",
+    );
+    write(dir.path(), &format!("{user_site}/more.pth"), b"../more\n");
+    write(
+        dir.path(),
+        "home/.local/lib/python3.12/more/sample.py",
+        b"raise SystemExit(9)",
+    );
+    write(dir.path(), "host/json.py", b"raise SystemExit(9)");
+    write(&home, &format!("{site}/sample.py"), b"from_bundle = True\n");
+    write(dir.path(), "overlay/sample.py", b"raise SystemExit(9)");
+    write(dir.path(), "overlay/extra.py", b"x = 1\n");
+    let probe = "import sample, extra, json, sys; assert sample.from_bundle and extra.x == 1; \
+                 assert not any('/home/.local' in p for p in sys.path), sys.path; print('ok')";
+    for program in ["bin/python", "python/bin/python3"] {
+        let mut command = Command::new(home.join(program));
+        command
+            .args(["-c", probe])
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", &user);
+        command.env("POINTCEPT_OVERLAY", dir.path().join("overlay"));
+        if program == "bin/python" {
+            command
+                .env("PYTHONPATH", dir.path().join("host"))
+                .env("PYTHONHOME", "/nowhere");
+            command
+                .env("PYTHONSTARTUP", "/nowhere")
+                .env("PYTHONUSERBASE", user.join(".local"));
+        }
+        let out = command.output().unwrap();
+        assert!(
+            out.status.success(),
+            "{program}: {:?} {}",
+            out.status,
+            String::from_utf8_lossy(&out.stderr)
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs the Maven interpreters; run by tests/real/interpreter.sh"]
+fn newer_libraries_are_loaded_by_full_path_and_by_no_variable() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = bundle(dir.path());
+    let source = dir.path().join("x.c");
+    std::fs::write(&source, "int newer(void) { return 7; }\n").unwrap();
+    std::fs::create_dir(home.join("lib")).unwrap();
+    let library = home.join("lib/libnewer.so.6");
+    let built = Command::new("gcc")
+        .args(["-shared", "-fPIC", "-Wl,-soname,libnewer.so.6", "-o"])
+        .arg(&library)
+        .arg(&source)
+        .status();
+    assert!(built.unwrap().success());
+    write(&home, "lib/broken.so", b"no library");
+    let probe = "import ctypes, os; assert ctypes.CDLL('libnewer.so.6').newer() == 7; \
+                 assert not any('runtime/lib' in v.replace('runtime/python/lib', '') for v in os.environ.values()); print('ok')";
+    for program in ["bin/python", "python/bin/python3"] {
+        assert_eq!(
+            output(Command::new(home.join(program)).args(["-c", probe])),
+            "ok\n"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs the Maven interpreters; run by tests/real/interpreter.sh"]
+fn a_link_beside_a_foreign_pyvenv_cfg_starts_the_bundle() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = bundle(dir.path());
+    write(dir.path(), "x/pyvenv.cfg", b"home = junk\n");
+    std::os::unix::fs::symlink(home.join("bin/python"), dir.path().join("x/py")).unwrap();
+    let prefix =
+        output(Command::new(dir.path().join("x/py")).args(["-c", "import sys; print(sys.prefix)"]));
+    assert_eq!(prefix.trim(), home.join("python").display().to_string());
+}
+
+#[test]
+#[ignore = "needs the Maven interpreters; run by tests/real/interpreter.sh"]
+fn console_scripts_start_through_the_launcher() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = bundle(dir.path());
+    for script in ["pydoc3", "2to3", "python3-config"] {
+        let argument = if script == "python3-config" {
+            "--prefix"
+        } else {
+            "--help"
+        };
+        let mut command = Command::new(home.join("python/bin").join(script));
+        let out = command
+            .arg(argument)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&out.stdout);
+        assert!(
+            out.status.success() && !text.is_empty(),
+            "{script}: {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
+        if script == "python3-config" {
+            assert_eq!(text.trim(), home.join("python").display().to_string());
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs the Maven interpreters; run by tests/real/interpreter.sh"]
 fn terminfo_is_the_hosts_and_what_cannot_work_is_gone() {
