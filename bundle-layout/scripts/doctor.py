@@ -17,6 +17,7 @@ import os
 import platform
 from typing import Any
 
+import doctor_host
 import doctor_imports
 import doctor_tree
 
@@ -28,7 +29,8 @@ def examine(root: Path, modules: list[str], isolated: bool, timeout: float) -> d
     probes = doctor_imports.probe_all(modules, isolated, timeout)
     torch = probes.get("torch", {}).get("torch")
     gpus = probes.get("torch", {}).get("gpus", [])
-    problems = doctor_tree.problems(root)
+    host = doctor_host.facts()
+    problems = doctor_tree.problems(root) + doctor_host.problems(root, host)
     for name in modules:
         problems += doctor_imports.problems(name, probes[name], root)
     return {
@@ -38,6 +40,7 @@ def examine(root: Path, modules: list[str], isolated: bool, timeout: float) -> d
         "prefix": sys.prefix,
         "torch": torch,
         "gpus": gpus,
+        "host": host,
         "imports": {name: probes[name]["error"] or True for name in modules},
         "problems": problems,
     }
@@ -53,7 +56,8 @@ def status(answer: dict[str, Any]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="doctor", description="Say as JSON what of this bundle works here.")
-    parser.add_argument("--modules", default="torch", metavar="A,B", help="modules to import (default: %(default)s)")
+    own = ",".join(doctor_host.modules(ROOT))
+    parser.add_argument("--modules", default=own, metavar="A,B", help="modules to import (default: %(default)s)")
     parser.add_argument("--isolated", action="store_true", help="import each in a process of its own")
     parser.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS", help="for each isolated import")
     parser.error = lambda message: parser.exit(2, f"error: {message} (see --help)\n")  # type: ignore[method-assign]

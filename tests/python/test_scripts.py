@@ -1,11 +1,14 @@
 """The scripts that travel in a bundle, as far as they need neither torch nor a GPU."""
 
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -14,6 +17,7 @@ SCRIPTS = TOP / "bundle-layout" / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
 import doctor
+import doctor_host
 import doctor_imports
 import doctor_tree
 import gpu_policy
@@ -57,6 +61,106 @@ class GpuPolicy(unittest.TestCase):
         for architectures, capability, expected in cases:
             with self.subTest(architectures=architectures, capability=capability):
                 self.assertIs(gpu_policy.covers(architectures, capability), expected)
+
+
+class Host(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name).resolve()
+
+    def told(self, root: Path, **variables: str) -> tuple[dict, list[str]]:
+        kept = {name: value for name, value in os.environ.items() if name not in (*doctor_host.CACHES, "LD_PRELOAD")}
+        with unittest.mock.patch.dict(os.environ, kept | variables, clear=True):
+            facts = doctor_host.facts()
+            return facts, [problem["code"] for problem in doctor_host.problems(root, facts)]
+
+    def test_modules_are_those_the_bundle_names_else_torch(self) -> None:
+        self.assertEqual(doctor_host.modules(self.root), ["torch"])
+        (self.root / "scripts").mkdir()
+        (self.root / "scripts" / "modules.json").write_text('["numpy", "h5py"]', encoding="utf-8")
+        self.assertEqual(doctor_host.modules(self.root), ["numpy", "h5py"])
+
+    def test_dropped_variables_and_overlays_are_told(self) -> None:
+        facts, codes = self.told(self.root, POINTCEPT_DROPPED="PYTHONPATH PYTHONHOME", POINTCEPT_OVERLAY="/no/such")
+        self.assertEqual(facts["dropped"], ["PYTHONPATH", "PYTHONHOME"])
+        self.assertEqual(codes, ["overlay-missing"])
+
+    def test_what_gets_in_the_way_is_a_warning(self) -> None:
+        missing = str(self.root / "missing")
+        _, codes = self.told(Path("/a:b/runtime"), LD_PRELOAD="/x.so", TRITON_CACHE_DIR=missing)
+        self.assertEqual(codes, ["host-preload", "unsearchable-path", "cache-not-writable"])
+
+    def test_a_cache_on_a_network_file_system_is_told(self) -> None:
+        facts, codes = self.told(self.root, TRITON_CACHE_DIR=str(self.root))
+        self.assertEqual(codes, [])
+        self.assertNotEqual(facts["caches"]["TRITON_CACHE_DIR"]["filesystem"], "unknown")
+        facts["caches"]["TRITON_CACHE_DIR"]["filesystem"] = "nfs4"
+        self.assertEqual([p["code"] for p in doctor_host.problems(self.root, facts)], ["cache-shared"])
+
+
+class Check(unittest.TestCase):
+    """check.py on a small tree of its own."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name).resolve()
+        (self.root / "scripts").mkdir()
+        shutil.copy(SCRIPTS / "check.py", self.root / "scripts")
+        (self.root / "a").write_text("a", encoding="utf-8")
+        (self.root / "b").symlink_to("a")
+        rows = [
+            self.row("a"),
+            {"path": "b", "kind": "symlink", "target": "a", "mode": "0777"},
+            {"path": "scripts", "kind": "dir", "mode": "0755"},
+            self.row("scripts/check.py"),
+        ]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (self.root / "files.jsonl").write_text(text, encoding="utf-8")
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        (self.root / ".complete").write_text(f"bundle 1\nentries 4\nfiles {digest}\nlayer 00\n", encoding="utf-8")
+
+    def row(self, path: str) -> dict:
+        data = (self.root / path).read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        return {"path": path, "kind": "file", "mode": "0644", "size": len(data), "sha256": digest}
+
+    def check(self) -> tuple[int, list[str]]:
+        command = [sys.executable, "-B", str(self.root / "scripts" / "check.py")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines()
+
+    def test_a_tree_as_it_was_made_is_whole(self) -> None:
+        self.assertEqual(self.check(), (0, ["4 paths compared, 0 differences"]))
+
+    def test_every_difference_is_named(self) -> None:
+        (self.root / "a").write_text("b", encoding="utf-8")
+        (self.root / "b").unlink()
+        (self.root / "b").symlink_to("c")
+        (self.root / "more").mkdir()
+        (self.root / "scripts" / "check.py").chmod(0o755)
+        code, lines = self.check()
+        self.assertEqual(code, 1)
+        self.assertEqual(
+            lines,
+            [
+                "'a': another content",
+                "'b': another link",
+                "'scripts/check.py': another mode",
+                "'more': added",
+                "4 paths compared, 4 differences",
+            ],
+        )
+        (self.root / "b").unlink()
+        self.assertIn("'b': missing", self.check()[1])
+
+    def test_a_list_that_was_changed_or_is_gone_is_no_proof(self) -> None:
+        with (self.root / "files.jsonl").open("a", encoding="utf-8") as file:
+            file.write("\n")
+        self.assertEqual(self.check(), (1, ["files.jsonl: another content"]))
+        (self.root / "files.jsonl").unlink()
+        self.assertEqual(self.check()[0], 2)
 
 
 class Doctor(unittest.TestCase):
