@@ -1,6 +1,7 @@
 //! `bundler cache dir|size|prune|verify`. Nothing here is needed for correctness: every blob and segment is checked when
 //! it is used.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +15,7 @@ use crate::build::fetch::Blobs;
 use crate::build::ingest::store::Store;
 use crate::cli::{CacheCommand, Global};
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DAY: Duration = Duration::from_hours(24);
 
 /// Runs one of the cache commands.
 pub fn run(command: &CacheCommand, global: &Global) -> Answer {
@@ -145,7 +146,7 @@ fn verify(cache: &Path, global: &Global) -> Answer {
     };
     report::answer(global, &verified, |v| {
         let mut text: String = v.findings.iter().map(report::finding_text).collect();
-        text += &format!("checked {}, damaged {}\n", v.checked, v.findings.len());
+        let _ = writeln!(text, "checked {}, damaged {}", v.checked, v.findings.len());
         text
     })?;
     Ok(if verified.findings.is_empty() {

@@ -219,10 +219,12 @@ fn text(summary: &Summary, dry_run: bool) -> String {
     let verb = if dry_run { "to fetch" } else { "fetched" };
     let (count, bytes) = (summary.artifacts.len(), report::size(summary.bytes));
     let missing = report::size(missing);
-    let _ = match dry_run {
-        true => writeln!(out, "{verb}: {missing} of {count} artifacts, {bytes}"),
-        false => writeln!(out, "{verb}: {count} artifacts, {bytes}"),
+    let what = if dry_run {
+        format!("{missing} of {count} artifacts, {bytes}")
+    } else {
+        format!("{count} artifacts, {bytes}")
     };
+    let _ = writeln!(out, "{verb}: {what}");
     if let (Some(folder), false) = (&summary.mirror, dry_run) {
         let _ = writeln!(out, "mirror: {}", folder.display());
     }

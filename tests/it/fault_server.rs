@@ -274,11 +274,11 @@ fn serve(
     }
     let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", reply.status);
     for (name, value) in &reply.headers {
-        head += &format!("{name}: {value}\r\n");
+        head.extend([name, ": ", value, "\r\n"]);
     }
     if !reply.unmeasured {
         let length = reply.claimed.unwrap_or(reply.body.len());
-        head += &format!("content-length: {length}\r\n");
+        head.extend(["content-length: ", &length.to_string(), "\r\n"]);
     }
     let mut stream = reader.into_inner();
     stream.write_all((head + "\r\n").as_bytes())?;

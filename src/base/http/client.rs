@@ -310,7 +310,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// The head of an answer, and its body as it comes.
 pub struct Response {
-    response: reqwest::Response,
+    answer: reqwest::Response,
     runtime: Arc<Runtime>,
     url: Url,
     stall: Duration,
@@ -319,7 +319,7 @@ pub struct Response {
 impl Response {
     fn new(response: reqwest::Response, runtime: Arc<Runtime>, url: Url, stall: Duration) -> Self {
         Self {
-            response,
+            answer: response,
             runtime,
             url,
             stall,
@@ -343,12 +343,12 @@ impl Response {
 
     /// Status code: 2xx, 304 or 416.
     pub fn status(&self) -> u16 {
-        self.response.status().as_u16()
+        self.answer.status().as_u16()
     }
 
     /// The first header of this name, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.response.headers().get(name)?.to_str().ok()
+        self.answer.headers().get(name)?.to_str().ok()
     }
 
     /// Address after redirects.
@@ -359,7 +359,7 @@ impl Response {
     /// The next bytes of the body (waited for at most `wait`, and never longer than the configured stall), `None` at its end.
     pub fn chunk(&mut self, wait: Duration) -> Result<Option<impl AsRef<[u8]> + use<>>, HttpError> {
         let wait = wait.min(self.stall);
-        let response = &mut self.response;
+        let response = &mut self.answer;
         let came = self
             .runtime
             .block_on(async { timeout(wait, response.chunk()).await });

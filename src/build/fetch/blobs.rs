@@ -86,24 +86,8 @@ impl Blobs {
             let _ = fs::touch(&path);
             return Ok(Seen::Good { size });
         }
-        let aside = self.set_aside(&path)?;
+        let aside = set_aside(&path)?;
         Ok(Seen::Bad { aside })
-    }
-
-    fn set_aside(&self, path: &Path) -> FsResult<PathBuf> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut number = 1;
-        loop {
-            let aside = path.with_file_name(format!("{name}.bad-{number}"));
-            if fs::symlink_metadata(&aside)?.is_none() {
-                // Another process may have been faster: then there is nothing left to set aside.
-                return match fs::rename(path, &aside) {
-                    Err(e) if e.source.kind() == std::io::ErrorKind::NotFound => Ok(aside),
-                    other => other.map(|()| aside),
-                };
-            }
-            number += 1;
-        }
     }
 
     /// Gives a finished file its name as a blob. The caller has seen its digest.
@@ -112,6 +96,23 @@ impl Blobs {
         fs::create_dir_all(fs::parent(&path))?;
         fs::rename(file, &path)?;
         Ok(path)
+    }
+}
+
+/// Renames a damaged blob to the first free `<digest>.bad-<n>`.
+fn set_aside(path: &Path) -> FsResult<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut number = 1;
+    loop {
+        let aside = path.with_file_name(format!("{name}.bad-{number}"));
+        if fs::symlink_metadata(&aside)?.is_none() {
+            // Another process may have been faster: then there is nothing left to set aside.
+            return match fs::rename(path, &aside) {
+                Err(e) if e.source.kind() == std::io::ErrorKind::NotFound => Ok(aside),
+                other => other.map(|()| aside),
+            };
+        }
+        number += 1;
     }
 }
 

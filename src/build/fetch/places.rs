@@ -71,9 +71,9 @@ impl Inner {
                     return Err(offline(format!("index {alias}")));
                 }
                 match self.address(alias)? {
-                    Address::Folder(folder) => self.from_folder(&folder, project, order),
+                    Address::Folder(folder) => self.in_folder(&folder, project, order),
                     address => match page_of(&address, project) {
-                        Some(page) => self.from_page(&page, order, terms),
+                        Some(page) => self.on_page(&page, order, terms),
                         None => Err(FetchError::NoDefaultIndex),
                     },
                 }
@@ -90,7 +90,7 @@ impl Inner {
                     }),
                 }
             }
-            Place::Maven(artifact) => self.from_maven(artifact, order, terms),
+            Place::Maven(artifact) => self.by_maven(artifact, order, terms),
         }
     }
 
@@ -124,7 +124,7 @@ impl Inner {
     }
 
     /// By name on a page. A remembered page that does not lead to the file is asked for anew, once.
-    fn from_page(&self, page: &Url, order: &Order, terms: &Terms<'_>) -> Found {
+    fn on_page(&self, page: &Url, order: &Order, terms: &Terms<'_>) -> Found {
         let mut age = Age::Any;
         loop {
             let listing = self.pages.get(&self.http, page, age)?;
@@ -138,7 +138,7 @@ impl Inner {
         }
     }
 
-    fn from_folder(&self, folder: &Path, project: &str, order: &Order) -> Found {
+    fn in_folder(&self, folder: &Path, project: &str, order: &Order) -> Found {
         for file in [
             folder.join(&order.file),
             folder.join(normalized(project)).join(&order.file),
@@ -165,7 +165,7 @@ impl Inner {
                 }
                 Err(not_listed(&[], &order.file, folder.display().to_string()))
             }
-            Address::FindLinks(page) => self.from_page(page, order, terms),
+            Address::FindLinks(page) => self.on_page(page, order, terms),
             Address::Simple(base) => {
                 let found = self.download(&below(base, path), order, order.size, terms);
                 match found {
@@ -180,7 +180,7 @@ impl Inner {
         }
     }
 
-    fn from_maven(&self, artifact: &MavenArtifact, order: &Order, terms: &Terms<'_>) -> Found {
+    fn by_maven(&self, artifact: &MavenArtifact, order: &Order, terms: &Terms<'_>) -> Found {
         if let Some(address) = self.config.addresses.get("maven") {
             return self.under(address, &artifact.path(), order, terms);
         }
@@ -261,19 +261,19 @@ fn pick<'r>(
 
 fn not_listed(rows: &[Row], file: &str, place: String) -> FetchError {
     let front = |name: &str| normalized(name.split('-').next().unwrap_or_default());
-    let mut near: Vec<(bool, u64, &str)> = rows
+    // Those of the same project first, then the most alike.
+    let mut near: Vec<(bool, f64, &str)> = rows
         .iter()
         .map(|row| {
-            let likeness = strsim::jaro_winkler(&row.file, file);
             let other_project = front(&row.file) != front(file);
             (
                 other_project,
-                ((1.0 - likeness) * 1e6) as u64,
+                strsim::jaro_winkler(&row.file, file),
                 row.file.as_str(),
             )
         })
         .collect();
-    near.sort_unstable();
+    near.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(b.2)));
     FetchError::NotListed {
         file: file.to_owned(),
         place,
@@ -290,9 +290,7 @@ fn rows_of_folder(folder: &Path, project: &str) -> Result<Vec<Row>, FetchError> 
     }
     let mut rows = Vec::new();
     for path in files {
-        let size = fs::metadata(&path)?
-            .filter(|m| m.is_file())
-            .map(|m| m.len());
+        let size = fs::metadata(&path)?.and_then(|m| m.is_file().then(|| m.len()));
         let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
         let name = path.file_name().and_then(|n| n.to_str());
         if let (Some(size), Some(name), Ok(url)) = (size, name, Url::from_file_path(&absolute)) {

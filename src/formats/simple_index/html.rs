@@ -89,12 +89,11 @@ fn attributes(text: &str) -> (Vec<(String, String)>, &str) {
         let quoted = ['"', '\'']
             .into_iter()
             .find_map(|q| Some((q, value.strip_prefix(q)?)));
-        let (raw, after) = match quoted {
-            Some((quote, inner)) => inner.split_once(quote).unwrap_or((inner, "")),
-            None => {
-                let end = value.find(|c: char| c.is_ascii_whitespace() || c == '>');
-                value.split_at(end.unwrap_or(value.len()))
-            }
+        let (raw, after) = if let Some((quote, inner)) = quoted {
+            inner.split_once(quote).unwrap_or((inner, ""))
+        } else {
+            let end = value.find(|c: char| c.is_ascii_whitespace() || c == '>');
+            value.split_at(end.unwrap_or(value.len()))
         };
         out.push((key, decoded(raw)));
         rest = after;
@@ -109,16 +108,10 @@ fn decoded(text: &str) -> String {
         out.push_str(before);
         let end = after.bytes().take(10).position(|b| b == b';');
         let reference = end.and_then(|end| Some((after.get(..end)?, after.get(end + 1..)?)));
-        match reference.and_then(|(name, tail)| Some((character(name)?, tail))) {
-            Some((c, tail)) => {
-                out.push(c);
-                rest = tail;
-            }
-            None => {
-                out.push('&');
-                rest = after;
-            }
-        }
+        let known = reference.and_then(|(name, tail)| Some((character(name)?, tail)));
+        let (c, tail) = known.unwrap_or(('&', after));
+        out.push(c);
+        rest = tail;
     }
     out.push_str(rest);
     out

@@ -11,8 +11,8 @@ use bundler::build::fetch::Fetcher;
 fn c61_fifty_disconnects_are_survived_and_no_byte_comes_twice() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(55 * 4096);
-    let served = body.clone();
-    let server = FaultServer::start(move |asked| Reply::file(asked, &served, "\"1\"").cut(4096));
+    let content = body.clone();
+    let server = FaultServer::start(move |asked| Reply::file(asked, &content, "\"1\"").cut(4096));
     let fetched = fetcher(dir.path())
         .one(&at(&server.url("/x.whl"), &body))
         .unwrap();
@@ -26,11 +26,11 @@ fn c61_fifty_disconnects_are_survived_and_no_byte_comes_twice() {
 fn c61_a_new_process_goes_on_where_the_last_one_gave_up() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(200_000);
-    let served = body.clone();
+    let content = body.clone();
     let server = FaultServer::start(move |asked| match asked.range() {
-        None => Reply::file(asked, &served, "\"1\"").cut(150_000),
+        None => Reply::file(asked, &content, "\"1\"").cut(150_000),
         Some(_) if asked.nth < 6 => Reply::status(503),
-        Some(_) => Reply::file(asked, &served, "\"1\""),
+        Some(_) => Reply::file(asked, &content, "\"1\""),
     });
     let order = at(&server.url("/x.whl"), &body);
     let error = fetcher(dir.path()).one(&order).unwrap_err();
@@ -66,10 +66,10 @@ fn p18_a_silent_server_is_given_up() {
 fn p18_a_body_that_stops_for_good_is_given_up_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(10_000);
-    let served = body.clone();
+    let content = body.clone();
     let server = FaultServer::start(move |asked| {
         let mut reply =
-            Reply::file(asked, &served, "\"1\"").cut(if asked.nth == 0 { 7000 } else { 0 });
+            Reply::file(asked, &content, "\"1\"").cut(if asked.nth == 0 { 7000 } else { 0 });
         reply.hang = true;
         reply
     });
@@ -85,9 +85,9 @@ fn p18_a_body_that_stops_for_good_is_given_up_and_kept() {
 fn c62_a_server_without_ranges_may_send_the_whole_again() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(20_000);
-    let served = body.clone();
+    let content = body.clone();
     let server = FaultServer::start(move |asked| {
-        let reply = Reply::ok(served.clone());
+        let reply = Reply::ok(content.clone());
         if asked.nth == 0 {
             reply.cut(15_000)
         } else {
@@ -106,8 +106,8 @@ fn c62_a_server_without_ranges_may_send_the_whole_again() {
 fn c62_a_server_that_always_begins_anew_is_given_up() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(20_000);
-    let served = body.clone();
-    let server = FaultServer::start(move |_| Reply::ok(served.clone()).cut(15_000));
+    let content = body.clone();
+    let server = FaultServer::start(move |_| Reply::ok(content.clone()).cut(15_000));
     let error = fetcher(dir.path())
         .one(&at(&server.url("/x.whl"), &body))
         .unwrap_err();
@@ -123,11 +123,11 @@ fn c62_a_server_that_always_begins_anew_is_given_up() {
 fn after_a_cut(lie: impl Fn(&[u8]) -> Reply + Send + Sync + 'static) {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(20_000);
-    let served = body.clone();
+    let content = body.clone();
     let server = FaultServer::start(move |asked| match asked.range() {
-        None if asked.nth == 0 => Reply::file(asked, &served, "\"1\"").cut(9000),
-        None => Reply::file(asked, &served, "\"1\""),
-        Some(_) => lie(&served),
+        None if asked.nth == 0 => Reply::file(asked, &content, "\"1\"").cut(9000),
+        None => Reply::file(asked, &content, "\"1\""),
+        Some(_) => lie(&content),
     });
     let fetched = fetcher(dir.path())
         .one(&at(&server.url("/x.whl"), &body))
@@ -187,13 +187,13 @@ fn c62_a_refused_range_begins_anew() {
 fn c62_a_file_that_changed_to_the_wanted_one_is_taken_whole() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(20_000);
-    let served = body.clone();
+    let content = body.clone();
     let server = FaultServer::start(move |asked| {
         if asked.nth == 0 {
-            let old: Vec<u8> = served.iter().map(|b| b ^ 1).collect();
+            let old: Vec<u8> = content.iter().map(|b| b ^ 1).collect();
             return Reply::file(asked, &old, "\"old\"").cut(9000);
         }
-        Reply::file(asked, &served, "\"new\"")
+        Reply::file(asked, &content, "\"new\"")
     });
     let fetched = fetcher(dir.path())
         .one(&at(&server.url("/x.whl"), &body))
@@ -223,10 +223,10 @@ fn p19_wrong_bytes_never_become_a_blob() {
     ];
     for (what, reply) in replies {
         let dir = tempfile::tempdir().unwrap();
-        let served = reply.clone();
+        let content = reply.clone();
         // Without ranges, so that each try sees the same.
         let server = FaultServer::start(move |asked| match asked.range() {
-            None => served.clone(),
+            None => content.clone(),
             Some(_) => Reply::status(416),
         });
         let result = fetcher(dir.path()).one(&at(&server.url("/x.whl"), &body));
@@ -244,9 +244,9 @@ fn p19_wrong_bytes_never_become_a_blob() {
 fn a_length_that_is_a_lie_is_a_broken_body() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(20_000);
-    let served = body.clone();
+    let content = body.clone();
     let server = FaultServer::start(move |asked| {
-        let mut reply = Reply::file(asked, &served, "\"1\"");
+        let mut reply = Reply::file(asked, &content, "\"1\"");
         if asked.nth == 0 {
             reply.body.truncate(12_000);
             reply.claimed = Some(20_000);
@@ -264,8 +264,8 @@ fn a_length_that_is_a_lie_is_a_broken_body() {
 fn an_unknown_size_is_taken_from_the_server_and_the_digest_decides() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(20_000);
-    let served = body.clone();
-    let server = FaultServer::start(move |asked| Reply::file(asked, &served, "\"1\"").cut(8000));
+    let content = body.clone();
+    let server = FaultServer::start(move |asked| Reply::file(asked, &content, "\"1\"").cut(8000));
     let mut order = at(&server.url("/x.whl"), &body);
     order.size = None;
     let fetched = fetcher(dir.path()).one(&order).unwrap();
@@ -364,9 +364,9 @@ fn p17_a_cache_that_cannot_be_made_is_said_clearly() {
 fn slow_is_not_silent() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(40);
-    let served = body.clone();
+    let content = body.clone();
     let server = FaultServer::start(move |_| {
-        let mut reply = Reply::ok(served.clone());
+        let mut reply = Reply::ok(content.clone());
         reply.rate = Some((1, Duration::from_millis(60)));
         reply
     });

@@ -326,11 +326,11 @@ fn what_has_alternatives_is_given_up_soon_unless_bytes_come() {
     assert!(fetcher.hurried(&at(&server.url("/x"), b"abc")).is_err());
     assert_eq!(server.count("/"), 2);
     let body = noise(9000);
-    let served = body.clone();
+    let content = body.clone();
     let server = FaultServer::start(move |asked| match asked.nth {
-        0 => Reply::file(asked, &served, "\"1\"").cut(5000),
+        0 => Reply::file(asked, &content, "\"1\"").cut(5000),
         1..4 => Reply::status(503),
-        _ => Reply::file(asked, &served, "\"1\""),
+        _ => Reply::file(asked, &content, "\"1\""),
     });
     fetcher.hurried(&at(&server.url("/x"), &body)).unwrap();
     assert_eq!(server.count("/"), 5);
@@ -379,10 +379,10 @@ fn maven_is_asked_through_its_program() {
     config.mvn = mvn.clone();
     let order = order("c.jar", b"jar", Place::Maven(artifact()));
     let fetcher = Fetcher::new(config, Progress::silent());
-    let fetched = fetcher.one(&order).unwrap();
-    assert_eq!(std::fs::read(fetched.path()).unwrap(), b"jar");
+    let blob = fetcher.one(&order).unwrap();
+    assert_eq!(std::fs::read(blob.path()).unwrap(), b"jar");
     assert!(all_files(&dir.path().join("cache/partial")).is_empty());
-    std::fs::remove_file(fetched.path()).unwrap();
+    std::fs::remove_file(blob.path()).unwrap();
     std::fs::write(&mvn, "#!/bin/sh\necho '[ERROR] no such artifact'\nexit 1\n").unwrap();
     let text = chain(&fetcher.one(&order).unwrap_err());
     assert!(
@@ -397,8 +397,8 @@ fn maven_is_asked_through_its_program() {
 fn a_mirror_folder_gives_everything_without_network() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(5000);
-    let served = body.clone();
-    let server = FaultServer::start(move |_| Reply::ok(served.clone()));
+    let content = body.clone();
+    let server = FaultServer::start(move |_| Reply::ok(content.clone()));
     let order = at(&server.url("/x.whl"), &body);
     let cache = |name: &str| dir.path().join(name);
     let fetched = take(config(&cache("a"), hasty()), &order).unwrap();
