@@ -256,7 +256,7 @@ fn each_packing_is_read_and_a_second_stream_is_refused() {
     let gzip = encoder.finish().unwrap();
     let file = dir.path().join("x");
     let all = |bytes: &[u8]| {
-        std::fs::write(&file, bytes).unwrap();
+        crate::base::fs::write(&file, bytes).unwrap();
         read_all(&file, Limits::default(), &|_| false)
     };
     for packed in [&plain, &gzip] {
