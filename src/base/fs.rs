@@ -116,6 +116,25 @@ pub fn map(file: &File, path: &Path) -> FsResult<Mmap> {
     unsafe { Mmap::map(file) }.at("map", path)
 }
 
+/// Lets go of the memory behind a part of a mapped file that was read; reading it again fetches it again. What is
+/// mapped and was touched counts as memory of this process.
+pub fn forget(map: &Mmap, part: std::ops::Range<usize>) {
+    if part.start < part.end && part.end <= map.len() {
+        // SAFETY: pages of a read-only mapping of a file are the file's; dropping them changes no byte.
+        #[expect(
+            unsafe_code,
+            reason = "advice is unsafe where it can lose data, which it cannot here"
+        )]
+        let _ = unsafe {
+            map.unchecked_advise_range(
+                memmap2::UncheckedAdvice::DontNeed,
+                part.start,
+                part.end - part.start,
+            )
+        };
+    }
+}
+
 /// Makes a folder and its parents.
 pub fn create_dir_all(path: &Path) -> FsResult<()> {
     fs::create_dir_all(path).at("make folder", path)

@@ -14,7 +14,7 @@ use bundler::base::progress::Progress;
 use bundler::base::segments::{self, Encoding};
 use bundler::build::ingest::bytecode::Bytecode;
 use bundler::build::ingest::engine::{Engine, Item, Planner, in_memory};
-use bundler::build::ingest::store::{Ingredients, Store, StoreError, Stored};
+use bundler::build::ingest::store::{Claimed, Ingredients, Store, StoreError, Stored};
 use bundler::build::ingest::{Content, IngestError, Plan, PlannedEntry, RecordPlan};
 use bundler::formats::component::{ComponentKind, EntryKind, FileFacts};
 
@@ -556,4 +556,63 @@ fn generated_entries_become_a_component_in_memory() {
     .unwrap();
     assert_eq!(files(&tar(&made))["runtime/bin/x"], b"#!/bin/sh\n");
     assert_eq!(made.component.segments.len(), 1);
+}
+
+#[test]
+fn a_component_of_a_hundred_thousand_files_is_cut_into_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes: Arc<[u8]> = b"x = 1\n".as_slice().into();
+    let mut many = item(0, ingredients("many"), PathBuf::new());
+    many.planner = Box::new(move || {
+        let entries = (0..100_000).map(|n| PlannedEntry {
+            path: format!("{SITE}/many/{n:06}.txt"),
+            mode: 0o644,
+            size: 6,
+            content: Content::Bytes(Arc::clone(&bytes)),
+            expected: None,
+        });
+        Ok(Plan {
+            name: "many".to_owned(),
+            version: None,
+            kind: ComponentKind::Wheel,
+            artifact: None,
+            entries: entries.collect(),
+            record: Some(RecordPlan {
+                path: format!("{SITE}/many-1.dist-info/RECORD"),
+                site_packages: SITE.to_owned(),
+            }),
+            archive: None,
+            distribution: None,
+            notes: Vec::new(),
+        })
+    });
+    let stored = run(&engine(dir.path(), 2), vec![many]).unwrap();
+    let component = &stored[0].component;
+    assert_eq!(component.entries.len(), 100_001);
+    // 1,024 bytes of tar each, 1 MiB per segment; RECORD behind.
+    let record = &component.entries[100_000];
+    let own = (512 + record.size).div_ceil(1 << 20) as usize;
+    assert_eq!(component.segments.len(), 98 + own);
+}
+
+#[test]
+fn a_claim_shows_its_owner_and_whether_it_gets_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path());
+    let key = Digest::of(b"x");
+    let Claimed::Ours(claim) = store.claim(&key).unwrap() else {
+        panic!("nobody else is here");
+    };
+    let owner = || match store.claim(&key).unwrap() {
+        Claimed::By(owner) => owner,
+        Claimed::Ours(_) => panic!("it is claimed"),
+    };
+    let first = owner();
+    assert_eq!(first.pid(), std::process::id().to_string());
+    assert_eq!(owner(), first);
+    claim.beat();
+    assert_ne!(owner(), first);
+    drop(claim);
+    assert!(matches!(store.claim(&key).unwrap(), Claimed::Ours(_)));
+    assert_eq!(left_over(dir.path()), Vec::<String>::new());
 }

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod audit;
+mod bytecode;
 mod decoders;
 mod elf;
 mod env;
@@ -9,6 +10,7 @@ mod fault_server;
 mod fetch;
 mod house;
 mod ingest;
+mod ingest_processes;
 mod inspect;
 mod interpreter;
 mod lock;

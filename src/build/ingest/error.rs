@@ -129,3 +129,17 @@ pub enum IngestError {
     #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+impl IngestError {
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File { source, .. } => source.hint(),
+            Self::Store(source) => source.hint(),
+            Self::Record { .. } => Some(
+                "fetch it again with `bundler cache verify` first; if it stays so, its publisher must be told".into(),
+            ),
+            _ => None,
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod reader;
 mod second;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use fault::{ArchiveError, ContainerFault, MemberFault};
 pub use reader::MemberReader;
@@ -76,7 +77,11 @@ pub struct Zip {
     bytes: Bytes,
     members: Vec<Member>,
     notes: Vec<Finding>,
+    read: AtomicU64,
 }
+
+/// After so many bytes read, a mapped archive lets go of its memory: archives are larger than what may be held.
+const FORGET: u64 = 16 << 20;
 
 enum Bytes {
     Mapped(fs::Mmap),
@@ -156,6 +161,7 @@ impl Zip {
             bytes,
             members,
             notes,
+            read: AtomicU64::new(0),
         })
     }
 
@@ -172,6 +178,17 @@ impl Zip {
     /// Things worth telling that are no faults: zstd members, padding behind the end.
     pub fn notes(&self) -> &[Finding] {
         &self.notes
+    }
+
+    /// So many packed bytes were read.
+    fn was_read(&self, bytes: u64) {
+        if self.read.fetch_add(bytes, Ordering::Relaxed) + bytes < FORGET {
+            return;
+        }
+        self.read.store(0, Ordering::Relaxed);
+        if let Bytes::Mapped(map) = &self.bytes {
+            fs::forget(map, 0..map.len());
+        }
     }
 
     /// Sum of all unpacked sizes.

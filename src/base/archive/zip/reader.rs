@@ -12,7 +12,7 @@ use crate::base::segments;
 
 /// Unpacks one member; errors are an [`ArchiveError`] inside an `io::Error`.
 pub struct MemberReader<'a> {
-    archive: &'a str,
+    zip: &'a Zip,
     member: &'a Member,
     source: Source<'a>,
     left: u64,
@@ -46,7 +46,7 @@ impl Zip {
             },
         };
         MemberReader {
-            archive: &self.name,
+            zip: self,
             member,
             source,
             left: member.unpacked,
@@ -112,7 +112,10 @@ impl MemberReader<'_> {
         let Some(buffer) = buffer.get_mut(..most).filter(|b| !b.is_empty()) else {
             return Ok(0);
         };
+        let before = self.source.packed_left();
         let len = self.source.fill(buffer)?;
+        let taken = before.saturating_sub(self.source.packed_left());
+        self.zip.was_read(taken as u64);
         if len == 0 {
             return Err(MemberFault::TooShort(self.member.unpacked));
         }
@@ -138,7 +141,7 @@ impl MemberReader<'_> {
     }
 
     fn error(&self, fault: MemberFault) -> ArchiveError {
-        ArchiveError::member(self.archive, self.member.name.as_bytes(), fault)
+        ArchiveError::member(&self.zip.name, self.member.name.as_bytes(), fault)
     }
 }
 
@@ -154,6 +157,16 @@ impl Read for MemberReader<'_> {
 }
 
 impl Source<'_> {
+    /// Packed bytes not yet taken.
+    fn packed_left(&self) -> usize {
+        match self {
+            Self::Stored(bytes) => bytes.len(),
+            Self::Deflate(_, input) => input.len(),
+            Self::Zstd(frame) => frame.unused(),
+            Self::Broken(_) | Self::Done => 0,
+        }
+    }
+
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, MemberFault> {
         match self {
             Self::Stored(bytes) => bytes

@@ -34,8 +34,8 @@ use shared::{Job, Shared};
 /// Memory all jobs together may take, with what their encoders hold: well below the 1 GiB of the whole process.
 const MEMORY: u64 = 640 << 20;
 
-/// Temporary files all jobs together may take.
-const DISK: u64 = 1 << 30;
+/// Temporary files of big ELF files all jobs together may take; bytecode takes some more.
+const DISK: u64 = 900 << 20;
 
 /// Python's values nest; so do those who read them.
 const STACK: usize = 8 << 20;

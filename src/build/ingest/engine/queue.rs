@@ -25,7 +25,6 @@ pub(super) enum Rank {
 struct State<J> {
     jobs: BTreeMap<(std::cmp::Reverse<Rank>, u64), (J, Cost)>,
     used: Cost,
-    running: usize,
     handed_over: usize,
     next: u64,
     closed: bool,
@@ -46,7 +45,6 @@ impl<J> Queue<J> {
             state: Mutex::new(State {
                 jobs: BTreeMap::new(),
                 used: Cost::default(),
-                running: 0,
                 handed_over: 0,
                 next: 0,
                 closed: false,
@@ -104,19 +102,8 @@ impl<J> Queue<J> {
             if state.closed {
                 return None;
             }
-            let fits = |cost: &Cost| {
-                let over = |used: u64, cost: u64, limit: u64| cost > 0 && used + cost > limit;
-                let (used, limit) = (&state.used, &self.limit);
-                !over(used.memory, cost.memory, limit.memory)
-                    && !over(used.disk, cost.disk, limit.disk)
-            };
-            let found = state
-                .jobs
-                .iter()
-                .find(|(_, (_, cost))| state.running == 0 || fits(cost))
-                .map(|(key, _)| *key);
+            let found = state.next_that_fits(self.limit);
             if let Some((job, cost)) = found.and_then(|key| state.jobs.remove(&key)) {
-                state.running += 1;
                 state.used.memory += cost.memory;
                 state.used.disk += cost.disk;
                 return Some((job, cost));
@@ -131,7 +118,6 @@ impl<J> Queue<J> {
     /// A job of [`Queue::next`] is over.
     pub fn done(&self, cost: Cost) {
         let mut state = self.lock();
-        state.running -= 1;
         state.used.memory -= cost.memory;
         state.used.disk -= cost.disk;
         drop(state);
@@ -155,6 +141,22 @@ impl<J> Queue<J> {
 }
 
 impl<J> State<J> {
+    /// The heaviest job for which there is room. Where nothing is in use, everything fits. A job that waits for disk
+    /// is not overtaken by others that want disk.
+    fn next_that_fits(&self, limit: Cost) -> Option<(std::cmp::Reverse<Rank>, u64)> {
+        let over = |used: u64, cost: u64, limit: u64| used > 0 && cost > 0 && used + cost > limit;
+        let mut disk_is_wanted = false;
+        for (key, (_, cost)) in &self.jobs {
+            let no_disk = over(self.used.disk, cost.disk, limit.disk);
+            let overtakes = disk_is_wanted && cost.disk > 0;
+            disk_is_wanted |= no_disk;
+            if !no_disk && !overtakes && !over(self.used.memory, cost.memory, limit.memory) {
+                return Some(*key);
+            }
+        }
+        None
+    }
+
     fn add(&mut self, job: J, rank: Rank, cost: Cost) {
         if self.closed {
             return;
@@ -196,6 +198,26 @@ mod tests {
         queue.push("small", Rank::Weight(1), memory(1));
         queue.done(memory(1000));
         assert_eq!(queue.next().unwrap().0, "small");
+    }
+
+    #[test]
+    fn what_waits_for_disk_is_not_overtaken_for_it() {
+        let disk = |disk| Cost { memory: 1, disk };
+        let limit = Cost {
+            memory: 100,
+            disk: 100,
+        };
+        let queue = Queue::new(4, limit);
+        queue.push("first", Rank::Weight(9), disk(60));
+        queue.push("huge", Rank::Weight(8), disk(500));
+        queue.push("third", Rank::Weight(7), disk(10));
+        queue.push("none", Rank::Weight(1), disk(0));
+        assert_eq!(queue.next().unwrap().0, "first");
+        assert_eq!(queue.next().unwrap().0, "none");
+        queue.done(disk(60));
+        assert_eq!(queue.next().unwrap().0, "huge");
+        queue.done(disk(500));
+        assert_eq!(queue.next().unwrap().0, "third");
     }
 
     #[test]

@@ -259,7 +259,7 @@ impl<'a> Shared<'a> {
             let job = Job::Compile(Arc::clone(&compiling), numbers);
             let cost = Cost {
                 memory: 2 * size,
-                disk: 2 * size,
+                disk: 0,
             };
             self.queue.push(job, Rank::Weight(size * COMPILING), cost);
         }
@@ -279,19 +279,21 @@ impl<'a> Shared<'a> {
 
     fn lay_out(&self, start: Start, bytecode: Vec<Row>) -> Result<(), IngestError> {
         let work = Arc::new(Work::new(start, bytecode)?);
-        let size = work.ingredients.encoding.segment_size;
+        let encoding = &work.ingredients.encoding;
+        let size = encoding.segment_size;
+        let encoder = encoder_memory(encoding.level);
         for (index, part) in work.parts.iter().enumerate().take(work.body().end) {
             // More than that is compressed in pieces as it is read, not held whole.
             let streamed = part.tar > 2 * size;
             let (job, cost) = if streamed {
                 let cost = Cost {
-                    memory: stream::memory(size),
+                    memory: stream::memory(size) + encoder,
                     disk: part.tar,
                 };
                 (Job::Stream(Arc::clone(&work), index), cost)
             } else {
                 let cost = Cost {
-                    memory: part.tar + stream::memory(size.min(part.tar)) / 2,
+                    memory: part.tar + stream::memory(size.min(part.tar)) / 2 + encoder,
                     disk: 0,
                 };
                 (Job::Part(Arc::clone(&work), index), cost)
@@ -309,6 +311,15 @@ impl<'a> Shared<'a> {
             self.deliver(position, stored);
         }
         Ok(())
+    }
+}
+
+/// About what libzstd holds for a level.
+fn encoder_memory(level: i32) -> u64 {
+    match level {
+        ..=4 => 4 << 20,
+        5..=12 => 40 << 20,
+        _ => 100 << 20,
     }
 }
 
