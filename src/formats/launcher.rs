@@ -24,9 +24,10 @@ pub fn entry_point(module: &str, attribute: &str) -> String {
 /// it starts no Python.
 pub fn from_script(script: &[u8]) -> Option<Vec<u8>> {
     let (first, rest) = split_line(script);
-    let rest = match is_python_shebang(first) {
-        true => rest,
-        false => after_trampoline(first, rest)?,
+    let rest = if is_python_shebang(first) {
+        rest
+    } else {
+        after_trampoline(first, rest)?
     };
     // Comments are comments to the shell too. Those at the top stay there: the second line may declare the encoding.
     let comments = rest

@@ -3,7 +3,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::links::{LinkFault, Links, check_goal};
 use super::name::{NameFault, Names, check_path, escaped};
@@ -108,18 +108,18 @@ impl Walk<'_> {
                 Err(source) => return Err(self.name(&raw, source)),
             };
             if !(self.left_out)(&inside) {
-                self.one(path, inside, depth)?;
+                self.one(&path, inside, depth)?;
             }
         }
         Ok(())
     }
 
-    fn one(&mut self, path: PathBuf, inside: String, depth: usize) -> Result<(), FolderError> {
-        let Some(metadata) = fs::symlink_metadata(&path)? else {
+    fn one(&mut self, path: &Path, inside: String, depth: usize) -> Result<(), FolderError> {
+        let Some(metadata) = fs::symlink_metadata(path)? else {
             return Ok(());
         };
         let kind = if metadata.is_symlink() {
-            let goal = fs::read_link(&path)?;
+            let goal = fs::read_link(path)?;
             let goal = check_goal(&inside, goal.as_os_str().as_bytes());
             let goal = goal
                 .map(str::to_owned)
@@ -164,7 +164,7 @@ impl Walk<'_> {
             size,
         });
         if is_dir {
-            self.folder(&path, &below, depth + 1)?;
+            self.folder(path, &below, depth + 1)?;
         }
         Ok(())
     }

@@ -200,26 +200,28 @@ fn texts(values: &LayoutValues) -> Result<Vec<(&'static str, String)>, LayoutErr
 
 /// Text without control characters.
 fn printable<'a>(name: &'static str, value: &'a str) -> Result<&'a str, LayoutError> {
-    match value.chars().any(char::is_control) {
-        false => Ok(value),
-        true => Err(LayoutError::Value {
-            name,
-            value: value.to_owned(),
-        }),
-    }
+    only(name, value, |c| !c.is_control())
 }
 
 /// Text that means itself in shell and Python.
 fn plain<'a>(name: &'static str, value: &'a str) -> Result<&'a str, LayoutError> {
-    let is_plain =
-        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'+' | b'/');
-    match value.bytes().all(is_plain) {
-        true => Ok(value),
-        false => Err(LayoutError::Value {
-            name,
-            value: value.to_owned(),
-        }),
+    only(name, value, |c| {
+        c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | '/')
+    })
+}
+
+fn only<'a>(
+    name: &'static str,
+    value: &'a str,
+    allowed: fn(char) -> bool,
+) -> Result<&'a str, LayoutError> {
+    if value.chars().all(allowed) {
+        return Ok(value);
     }
+    Err(LayoutError::Value {
+        name,
+        value: value.to_owned(),
+    })
 }
 
 #[cfg(test)]

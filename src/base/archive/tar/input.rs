@@ -9,7 +9,7 @@ pub(super) enum Input<'a> {
     /// Not packed.
     Plain(&'a [u8]),
     /// One gzip member.
-    Gzip(flate2::bufread::GzDecoder<&'a [u8]>),
+    Gzip(Box<flate2::bufread::GzDecoder<&'a [u8]>>),
     /// One zstd frame, and all bytes it began with.
     Zstd(Box<FrameReader<'a>>, &'a [u8]),
 }
@@ -17,7 +17,7 @@ pub(super) enum Input<'a> {
 impl<'a> Input<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> io::Result<Self> {
         Ok(match bytes {
-            [0x1f, 0x8b, ..] => Self::Gzip(flate2::bufread::GzDecoder::new(bytes)),
+            [0x1f, 0x8b, ..] => Self::Gzip(Box::new(flate2::bufread::GzDecoder::new(bytes))),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd(Box::new(FrameReader::new(bytes)?), bytes),
             _ => Self::Plain(bytes),
         })

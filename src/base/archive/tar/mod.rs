@@ -151,9 +151,10 @@ impl<'a, R: Read> Tar<'a, R> {
         loop {
             self.pass_body()?;
             let Some(block) = self.next_block()? else {
-                return match extensions.is_empty() {
-                    true => Ok(None),
-                    false => Err(self.fault(TarFault::Dangling)),
+                return if extensions.is_empty() {
+                    Ok(None)
+                } else {
+                    Err(self.fault(TarFault::Dangling))
                 };
             };
             let header = ::tar::Header::from_byte_slice(&block);

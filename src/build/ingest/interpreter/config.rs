@@ -12,7 +12,7 @@ pub(super) fn relocate(tree: &mut Tree, subject: &Subject<'_>, notes: &mut Vec<F
     let stdlib = subject.stdlib();
     let data = tree.paths(|path| {
         path.strip_prefix(&format!("{stdlib}/_sysconfigdata_"))
-            .is_some_and(|rest| rest.ends_with(".py") && !rest.contains('/'))
+            .is_some_and(|rest| ends_in(rest, "py") && !rest.contains('/'))
     });
     let Some(prefix) = data.iter().find_map(|path| built_in(tree.text(path)?)) else {
         notes.push(note(
@@ -33,7 +33,7 @@ pub(super) fn relocate(tree: &mut Tree, subject: &Subject<'_>, notes: &mut Vec<F
     {
         edit(tree, &path, |text| makefile(&plain_tools(text), &prefix));
     }
-    for path in tree.paths(|path| path.starts_with("lib/pkgconfig/") && path.ends_with(".pc")) {
+    for path in tree.paths(|path| path.starts_with("lib/pkgconfig/") && ends_in(path, "pc")) {
         edit(tree, &path, |text| pkg_config(text, &prefix));
     }
     link_library(tree, subject);
@@ -61,6 +61,11 @@ fn built_in(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("\n 'prefix': '")?;
     let (prefix, _) = rest.split_once('\'')?;
     (prefix.len() > 1 && prefix.starts_with('/')).then(|| prefix.to_owned())
+}
+
+fn ends_in(path: &str, extension: &str) -> bool {
+    path.rsplit_once('.')
+        .is_some_and(|(_, own)| own == extension)
 }
 
 fn is_path_char(c: char) -> bool {
@@ -180,11 +185,10 @@ fn note_leftovers(tree: &Tree, prefix: &str, notes: &mut Vec<Finding>) {
                 && !after.is_some_and(|&b| is_path_char(char::from(b)))
         });
         if whole {
-            let message = match bytes.starts_with(b"\x7fELF") {
-                true => {
-                    "the library names the place it was built in, as a last resort when nothing is found beside it"
-                }
-                false => "the text names the place it was built in",
+            let message = if bytes.starts_with(b"\x7fELF") {
+                "the library names the place it was built in, as a last resort when nothing is found beside it"
+            } else {
+                "the text names the place it was built in"
             };
             notes.push(note("interpreter-build-prefix", path, message));
         }

@@ -188,6 +188,9 @@ pub fn is_early_module(path: &str) -> bool {
         .and_then(|rest| rest.split_once('/'))
         .is_some_and(|(_, module)| {
             module == "sitecustomize.py"
-                || (module.starts_with("encodings/") && module.ends_with(".py"))
+                || (module.starts_with("encodings/")
+                    && module
+                        .rsplit_once('.')
+                        .is_some_and(|(_, ending)| ending == "py"))
         })
 }

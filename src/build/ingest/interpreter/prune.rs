@@ -23,6 +23,11 @@ pub(super) fn leave_out(tree: &mut Tree, subject: &Subject<'_>, notes: &mut Vec<
     }
 }
 
+fn ends_in(path: &str, ending: &str) -> bool {
+    path.ends_with(ending)
+}
+
+#[expect(clippy::too_many_lines, reason = "a table: one rule after the other")]
 fn rules(tree: &Tree, subject: &Subject<'_>) -> Vec<Rule> {
     let stdlib = subject.stdlib();
     let inside = |folders: &[&str]| -> Box<dyn Fn(&str) -> bool> {
@@ -34,7 +39,7 @@ fn rules(tree: &Tree, subject: &Subject<'_>) -> Vec<Rule> {
             code: "interpreter-bytecode-left-out",
             place: stdlib.clone(),
             why: "bytecode is made anew, the same on every machine",
-            picks: Box::new(|path| path.ends_with(".pyc") || path.contains("/__pycache__/")),
+            picks: Box::new(|path| ends_in(path, ".pyc") || path.contains("/__pycache__/")),
         },
         Rule {
             code: "interpreter-tests-left-out",
@@ -72,7 +77,7 @@ fn rules(tree: &Tree, subject: &Subject<'_>) -> Vec<Rule> {
             code: "interpreter-static-libraries-left-out",
             place: "lib".to_owned(),
             why: "static libraries and object files are for building another interpreter",
-            picks: Box::new(|path| path.ends_with(".a") || path.ends_with("/python.o")),
+            picks: Box::new(|path| ends_in(path, ".a") || path.ends_with("/python.o")),
         },
         Rule {
             code: "interpreter-distributions-left-out",

@@ -128,8 +128,8 @@ struct Found {
 /// # Errors
 /// A source that cannot be read or is refused.
 pub fn plan(request: &SourceRequest<'_>) -> Result<PlannedSource, SourceError> {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-    if !request.folder.bytes().all(plain)
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    if !request.folder.bytes().all(allowed)
         || request.folder.starts_with('.')
         || request.folder.is_empty()
     {

@@ -72,9 +72,10 @@ impl Repository<'_> {
             .url
             .chars()
             .any(|c| c.is_control() || c.is_whitespace());
-        match (known || short) && clean && !host_is_option(self.url) {
-            true => Ok(()),
-            false => Err(GitError::Address(self.shown())),
+        if (known || short) && clean && !host_is_option(self.url) {
+            Ok(())
+        } else {
+            Err(GitError::Address(self.shown()))
         }
     }
 

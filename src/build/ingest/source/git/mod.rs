@@ -222,9 +222,10 @@ fn forget_git(folder: &Path) -> Result<(), FsError> {
             continue;
         };
         if path.file_name() == Some(OsStr::new(".git")) {
-            match metadata.is_dir() {
-                true => fs::remove_dir_all(&path)?,
-                false => fs::remove_file(&path)?,
+            if metadata.is_dir() {
+                fs::remove_dir_all(&path)?
+            } else {
+                fs::remove_file(&path)?
             }
         } else if metadata.is_dir() {
             forget_git(&path)?;
