@@ -91,6 +91,8 @@ pub enum Command {
     Cache(CacheCommand),
     /// Resolve a recipe and write the lock of each target: every input named and pinned.
     Lock(LockArgs),
+    /// Say whether a wheelhouse holds what a recipe's target wants; of several, which fit.
+    CheckWheelhouse(WheelhouseArgs),
     /// Begin a recipe of your own.
     Recipe(RecipeCommandArgs),
     /// Tell what a bundle is and holds, without unpacking it.
@@ -244,6 +246,20 @@ pub struct LockArgs {
 pub enum LockExport {
     /// `pylock.<target>.toml` (PEP 751).
     Pylock,
+}
+
+/// `bundler check-wheelhouse`
+#[derive(Debug, Args)]
+pub struct WheelhouseArgs {
+    /// Folders, or addresses of release or find-links pages. A folder's wheels are looked into.
+    #[arg(required = true, value_name = "DIR|URL")]
+    pub places: Vec<String>,
+    /// The target [default: the one in the place's name, such as linux-arm64-cu130].
+    #[arg(long)]
+    pub target: Option<Target>,
+    /// Which recipe, and where its indexes are.
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
 }
 
 /// `bundler recipe`

@@ -8,3 +8,4 @@ pub mod ingest;
 pub mod lock;
 pub mod pack;
 pub mod recipe;
+pub mod wheelhouse;

@@ -12,6 +12,7 @@ pub mod recipe;
 pub mod report;
 pub mod source;
 pub mod terminal;
+pub mod wheelhouse;
 
 use crate::cli::{Cli, Command};
 
@@ -52,6 +53,7 @@ pub fn run(cli: &Cli) -> Answer {
         Command::Fetch(args) => fetch::run(args, global),
         Command::Cache(command) => cache::run(command, global),
         Command::Lock(args) => lock::run(args, global),
+        Command::CheckWheelhouse(args) => wheelhouse::run(args, global),
         Command::Recipe(args) => recipe::run(args, global),
         Command::Inspect(args) => inspect::run(args, global),
         Command::Completions(args) => completions::run(args, global),

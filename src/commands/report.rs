@@ -83,6 +83,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         crate::build::recipe::RecipeError,
         crate::build::lock::LockError,
         crate::build::lock::ResolveError,
+        crate::build::wheelhouse::WheelhouseError,
         crate::build::fetch::FetchError,
         crate::build::ingest::choose::ChoiceError,
         crate::build::ingest::store::StoreError,

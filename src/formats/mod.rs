@@ -17,3 +17,4 @@ pub mod tags;
 pub mod tar_entry;
 pub mod tar_reader;
 pub mod wheel;
+pub mod wheelhouse;

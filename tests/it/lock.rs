@@ -3,4 +3,4 @@
 mod pointcept;
 mod reading;
 mod resolving;
-mod world;
+pub mod world;

@@ -21,4 +21,5 @@ mod source;
 mod synthetic;
 mod tags;
 mod trees;
+mod wheelhouse;
 mod wheels;

@@ -25,45 +25,31 @@ pub fn judge(target: Target, wheels: &[LockedWheel]) -> Vec<Finding> {
     findings
 }
 
-fn of_wheel(target: Target, wheel: &LockedWheel) -> Option<Finding> {
-    if let Some(mark) = mark_of_name(&wheel.name)
-        && !mark.agrees(target.accel)
+/// What a distribution's name and local version say against an accelerator.
+pub fn disagreement(accel: Accelerator, name: &str, version: &Version) -> Option<String> {
+    if let Some(mark) = mark_of_name(name)
+        && !mark.agrees(accel)
     {
-        return Some(finding(
-            wheel,
-            format!(
-                "{} is made for {mark}, the bundle for {}",
-                wheel.name, target.accel
-            ),
-            format!(
-                "list the distribution of {} in its place, or choose a target of {mark}",
-                target.accel
-            ),
-        ));
+        return Some(format!("{name} is made for {mark}, the bundle for {accel}"));
     }
-    let version = Version::from_str(&wheel.version).ok()?;
     let local: Vec<String> = version.local().iter().map(ToString::to_string).collect();
     if let Some(mark) = local.iter().find_map(|part| mark_in(part))
-        && !mark.agrees(target.accel)
+        && !mark.agrees(accel)
     {
-        return Some(finding(
-            wheel,
-            format!(
-                "{} {} is built for {mark}, the bundle for {}",
-                wheel.name, wheel.version, target.accel
-            ),
-            way_out(wheel, target),
+        return Some(format!(
+            "{name} {version} is built for {mark}, the bundle for {accel}"
         ));
     }
-    if local.iter().any(|part| part == "cpu") {
-        return Some(finding(
-            wheel,
-            format!(
-                "{} {} is built for the CPU alone, the bundle for {}",
-                wheel.name, wheel.version, target.accel
-            ),
-            way_out(wheel, target),
-        ));
+    local
+        .iter()
+        .any(|part| part == "cpu")
+        .then(|| format!("{name} {version} is built for the CPU alone, the bundle for {accel}"))
+}
+
+fn of_wheel(target: Target, wheel: &LockedWheel) -> Option<Finding> {
+    let version = Version::from_str(&wheel.version).ok()?;
+    if let Some(message) = disagreement(target.accel, &wheel.name, &version) {
+        return Some(finding(wheel, message, way_out(wheel, target)));
     }
     let release = RELEASES.iter().any(|name| {
         wheel.name == *name || wheel.name.strip_prefix(name).is_some_and(is_major_mark)

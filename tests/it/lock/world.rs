@@ -19,6 +19,17 @@ pub struct Wheel {
 impl Wheel {
     /// `name-version-tags.whl` that needs `requires`. Names and versions as they stand in METADATA.
     pub fn new(name: &str, version: &str, tags: &str, requires: &[&str]) -> Self {
+        Self::with(name, version, tags, requires, &[])
+    }
+
+    /// The same with further files.
+    pub fn with(
+        name: &str,
+        version: &str,
+        tags: &str,
+        requires: &[&str],
+        more: &[(&str, &[u8])],
+    ) -> Self {
         let stem = format!("{}-{version}", name.replace('-', "_"));
         let mut metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n");
         for requirement in requires {
@@ -41,11 +52,14 @@ impl Wheel {
         let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
         let options = zip::write::SimpleFileOptions::default()
             .compression_method(zip::CompressionMethod::Stored);
-        for (path, text) in &files {
-            zip.start_file(path.as_str(), options).unwrap();
-            zip.write_all(text.as_bytes()).unwrap();
-            let digest = Digest::of(text.as_bytes()).record_form();
-            let _ = writeln!(record, "{path},sha256={digest},{}", text.len());
+        let texts = files
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_bytes()));
+        for (path, bytes) in texts.chain(more.iter().copied()) {
+            zip.start_file(path, options).unwrap();
+            zip.write_all(bytes).unwrap();
+            let digest = Digest::of(bytes).record_form();
+            let _ = writeln!(record, "{path},sha256={digest},{}", bytes.len());
         }
         let path = format!("{stem}.dist-info/RECORD");
         let _ = writeln!(record, "{path},,");
