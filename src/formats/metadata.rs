@@ -117,9 +117,10 @@ fn license(headers: &Headers) -> Option<String> {
 
 /// Folded values become one line.
 fn one_line(value: String) -> String {
-    match value.contains(['\r', '\n']) {
-        true => value.split_whitespace().collect::<Vec<_>>().join(" "),
-        false => value,
+    if value.contains(['\r', '\n']) {
+        value.split_whitespace().collect::<Vec<_>>().join(" ")
+    } else {
+        value
     }
 }
 

@@ -97,7 +97,7 @@ impl Compatibility {
         tags.into_iter().any(|tag| self.accepts(tag))
     }
 
-    fn accepts_platform(&self, platform: &str) -> bool {
+    fn accepts_platform(self, platform: &str) -> bool {
         let Some((system, oldest)) = platform
             .strip_suffix(self.arch.machine())
             .and_then(|system| system.strip_suffix('_'))
@@ -119,7 +119,7 @@ impl Compatibility {
     }
 
     /// The oldest glibc for which manylinux tags of the architecture exist.
-    fn oldest_glibc(&self) -> u16 {
+    fn oldest_glibc(self) -> u16 {
         match self.arch {
             Arch::Amd64 => 5,
             Arch::Arm64 => 17,

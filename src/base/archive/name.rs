@@ -113,6 +113,12 @@ struct Seen {
     stated: bool,
 }
 
+impl Default for Names {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Names {
     /// No names yet.
     pub fn new() -> Self {

@@ -69,7 +69,7 @@ impl Part {
             central: header,
             body,
             descriptor: None,
-            made_by: 3 << 8 | 20,
+            made_by: 0x0314,
             external: 0o100_644 << 16,
             disk: 0,
             offset: None,
@@ -122,14 +122,18 @@ impl Part {
         }
         out.extend_from_slice(&self.central.crc32.to_le_bytes());
         for size in [self.central.packed, self.central.unpacked] {
-            match wide {
-                true => out.extend_from_slice(&u64::from(size).to_le_bytes()),
-                false => out.extend_from_slice(&size.to_le_bytes()),
+            if wide {
+                out.extend_from_slice(&u64::from(size).to_le_bytes());
+            } else {
+                out.extend_from_slice(&size.to_le_bytes());
             }
         }
         out
     }
 }
+
+/// Changes a zip64 end record and its locator.
+pub type Spoil = fn(&mut Vec<u8>, &mut Vec<u8>);
 
 /// The end of an archive; `None` is the truth.
 #[derive(Debug, Clone, Default)]
@@ -142,7 +146,7 @@ pub struct End {
     pub directory_disk: u16,
     pub comment: Vec<u8>,
     /// Zip64 records before it, with a chance to spoil them: record (56 bytes) and locator (20).
-    pub zip64: Option<fn(&mut Vec<u8>, &mut Vec<u8>)>,
+    pub zip64: Option<Spoil>,
     pub before: Vec<u8>,
     pub after: Vec<u8>,
 }
@@ -338,7 +342,7 @@ impl Wheel {
     }
 
     pub fn named(mut self, file_name: &str) -> Self {
-        self.file_name = file_name.to_owned();
+        file_name.clone_into(&mut self.file_name);
         self
     }
 

@@ -1,7 +1,8 @@
 //! Sound wheels in all the forms that packing tools give them: each is taken, and what is unusual is told.
 
 use bundler::base::archive::Zip;
-use bundler::build::ingest::Plan;
+use bundler::base::digest::Digest;
+use bundler::build::ingest::{Content, Plan, PlannedEntry};
 
 use super::forge::{Archive, Descriptor, Part, Wheel, extra};
 use super::judge;
@@ -146,7 +147,7 @@ fn takes_folders_unicode_names_and_fields_other_tools_write() {
         (module(a).made_by, module(a).external) = (20, 0x20);
     });
     changed("hints on the deflate level", |a| {
-        module(a).both(|h| h.flags |= 0b110)
+        module(a).both(|h| h.flags |= 0b110);
     });
     let wheel = Wheel::small()
         .file("pkg/ü 日本, \"x\".py", b"")
@@ -191,4 +192,46 @@ fn left_out_members_may_collide_but_are_checked_otherwise() {
     assert_eq!(zip.read_whole(0, 10).unwrap(), b"data");
     archive.parts[1].local.crc32 ^= 1;
     assert!(open(&archive).is_err());
+}
+
+/// Paths, digests and sizes, read from the members themselves.
+fn content(plan: &Plan) -> Vec<(String, Digest)> {
+    let zip = plan.archive.as_ref().unwrap();
+    let digest = |entry: &PlannedEntry| match &entry.content {
+        Content::Member(index) => Digest::of(&zip.read_whole(*index, 1 << 20).unwrap()),
+        Content::Bytes(bytes) => Digest::of(bytes),
+        other => panic!("{other:?}"),
+    };
+    let entries = plan.entries.iter();
+    entries.map(|e| (e.path.clone(), digest(e))).collect()
+}
+
+#[test]
+fn a_changed_byte_anywhere_is_refused_or_changes_no_content() {
+    let mut archive = Wheel::small().archive();
+    module(&mut archive).both(|h| h.extra = extra(0x5455, &[1; 5]));
+    archive.parts[4] = archive.parts[4]
+        .clone()
+        .stream(Descriptor::Wide { signature: false });
+    archive.end.zip64 = Some(|_, _| {});
+    archive.end.comment = b"comment".to_vec();
+    let whole = archive.bytes();
+    let name = "pkg-1.0-py3-none-any.whl";
+    let before = content(&judge(name, whole.clone()).unwrap());
+    let (mut refused, mut taken) = (0, 0);
+    for at in 0..whole.len() {
+        for change in [0x01, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= change;
+            match judge(name, bytes) {
+                Err(_) => refused += 1,
+                Ok(plan) => {
+                    assert_eq!(content(&plan), before, "byte {at} ^ {change:#x}");
+                    taken += 1;
+                }
+            }
+        }
+    }
+    // Times, versions, comments and permission bits may differ; the rest may not.
+    assert!(refused > 4 * taken, "{refused} refused, {taken} taken");
 }

@@ -128,9 +128,10 @@ impl Zip {
         let name = escaped(name.as_encoded_bytes());
         let mapped = fs::open(path).and_then(|file| {
             let empty = fs::metadata(path)?.is_some_and(|m| m.len() == 0);
-            Ok(match empty {
-                true => Bytes::Held(Vec::new()),
-                false => Bytes::Mapped(fs::map(&file, path)?),
+            Ok(if empty {
+                Bytes::Held(Vec::new())
+            } else {
+                Bytes::Mapped(fs::map(&file, path)?)
             })
         });
         match mapped {

@@ -20,7 +20,7 @@ pub(super) struct Entries<'a> {
     zip: &'a Zip,
     file_name: &'a str,
     places: Places<'a>,
-    entries: Vec<PlannedEntry>,
+    planned: Vec<PlannedEntry>,
     /// Path in the bundle → what it comes from, escaped.
     origins: HashMap<String, String>,
     notes: &'a mut Vec<Finding>,
@@ -38,7 +38,7 @@ impl<'a> Entries<'a> {
             zip,
             file_name: request.file_name,
             places: Places::new(request.python, dist_info, name),
-            entries: Vec::new(),
+            planned: Vec::new(),
             origins: HashMap::new(),
             notes,
         }
@@ -89,9 +89,9 @@ impl<'a> Entries<'a> {
 
     /// All entries, sorted bytewise by path.
     pub fn finish(mut self) -> Result<Vec<PlannedEntry>, WheelFault> {
-        self.entries.sort_by(|a, b| a.path.cmp(&b.path));
+        self.planned.sort_by(|a, b| a.path.cmp(&b.path));
         let mut names = Names::new();
-        for entry in &self.entries {
+        for entry in &self.planned {
             names
                 .add(&entry.path, false)
                 .map_err(|source| WheelFault::Collision {
@@ -99,7 +99,7 @@ impl<'a> Entries<'a> {
                     source,
                 })?;
         }
-        Ok(self.entries)
+        Ok(self.planned)
     }
 
     fn add_script(
@@ -171,7 +171,7 @@ impl<'a> Entries<'a> {
                 second: origin,
             });
         }
-        self.entries.push(PlannedEntry {
+        self.planned.push(PlannedEntry {
             path,
             mode,
             size,

@@ -13,13 +13,13 @@ pub struct WheelError {
     pub wheel: String,
     /// Why.
     #[source]
-    pub source: WheelFault,
+    pub source: Box<WheelFault>,
 }
 
 impl WheelError {
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
-        match &self.source {
+        match &*self.source {
             WheelFault::Record(_) | WheelFault::RecordMismatch(_) => Some(
                 "get a wheel whose RECORD is right, or waive `record-mismatch` in the recipe for the sha256 of this file"
                     .into(),

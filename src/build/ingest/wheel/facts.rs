@@ -76,7 +76,7 @@ pub(super) fn startup_hooks(
         let custom = matches!(stem, "sitecustomize" | "usercustomize")
             && is_module(name)
             && (top == name || name.matches('/').count() == 1 && name.contains("/__init__."));
-        let code = name == top && top.ends_with(".pth") && runs_code(zip, entry)?;
+        let code = name == top && top.strip_suffix(".pth").is_some() && runs_code(zip, entry)?;
         if custom || code {
             hooks.push(entry.path.clone());
         }

@@ -60,7 +60,7 @@ pub struct WheelWaiver {
 pub fn plan(zip: Arc<Zip>, request: &WheelRequest<'_>) -> Result<Plan, WheelError> {
     plan_inner(zip, request).map_err(|source| WheelError {
         wheel: escaped(request.file_name.as_bytes()),
-        source,
+        source: Box::new(source),
     })
 }
 
@@ -86,7 +86,7 @@ fn plan_inner(zip: Arc<Zip>, request: &WheelRequest<'_>) -> Result<Plan, WheelFa
     let mut entries = planned.finish()?;
 
     let mut facts = info.facts;
-    facts.file_name = request.file_name.to_owned();
+    request.file_name.clone_into(&mut facts.file_name);
     facts.license_files = facts::license_files(&entries, &dist_info, &info.license_files);
     facts.top_level = facts::top_level(&entries, &site_packages);
     facts.startup_hooks = facts::startup_hooks(&zip, &entries, &site_packages)?;

@@ -48,7 +48,7 @@ impl<'a> Places<'a> {
         if folder == self.dist_info && is_written_by_installer(rest) {
             return Ok(Place::Dropped);
         }
-        if !folder.ends_with(".data") {
+        if folder.strip_suffix(".data").is_none() {
             return self.library(member);
         }
         if folder != self.data {
@@ -72,17 +72,22 @@ impl<'a> Places<'a> {
                 path: escaped(path.as_bytes()),
             });
         }
-        Ok(self.file(path))
+        Ok(Self::file(path))
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "same shape as its caller")]
     fn library(&self, rest: &str) -> Result<Place, WheelFault> {
-        Ok(self.file(format!("{}/{rest}", self.python.site_packages())))
+        Ok(Self::file(format!(
+            "{}/{rest}",
+            self.python.site_packages()
+        )))
     }
 
-    fn file(&self, path: String) -> Place {
+    fn file(path: String) -> Place {
         let mut parts = path.rsplit('/');
-        let is_bytecode = parts.next().is_some_and(|name| name.ends_with(".pyc"));
+        let is_bytecode = parts
+            .next()
+            .is_some_and(|name| name.strip_suffix(".pyc").is_some());
         if is_bytecode && parts.next() == Some("__pycache__") {
             return Place::Bytecode;
         }
@@ -97,7 +102,7 @@ impl<'a> Places<'a> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         match folder {
             "python" | "python/bin" => name == "pyvenv.cfg" || name.ends_with("._pth"),
-            "python/lib" => name.starts_with("python") && name.ends_with(".zip"),
+            "python/lib" => name.starts_with("python") && name.strip_suffix(".zip").is_some(),
             _ => path.starts_with(&library) && !path.starts_with(&packages),
         }
     }
