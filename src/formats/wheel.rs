@@ -194,10 +194,11 @@ mod tests {
         let head = "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: false\n";
         let platforms = "manylinux_2_17_aarch64.manylinux2014_aarch64";
         let dotted = WheelFile::parse(format!("{head}Tag: py3-none-{platforms}\n").as_bytes());
-        let lines: String = platforms
+        let lines: Vec<String> = platforms
             .split('.')
             .map(|platform| format!("Tag: py3-none-{platform}\r\n"))
             .collect();
+        let lines = lines.concat();
         let lines = WheelFile::parse(format!("{head}{lines}\n").as_bytes());
         assert_eq!(dotted.clone().unwrap().tags.len(), 2);
         assert_eq!(dotted, lines);

@@ -187,17 +187,17 @@ fn ends(all: &mut Collection) {
     );
     for count in [0, 1, 5, 7, u16::MAX] {
         all.archive("another number of members", "Count", ARCHIVE, |a| {
-            a.end.count = Some(count)
+            a.end.count = Some(count);
         });
     }
     all.archive("split over several files", "Split", ARCHIVE, |a| {
-        a.end.disk = 1
+        a.end.disk = 1;
     });
     all.archive("split over several files", "Split", ARCHIVE, |a| {
-        a.end.directory_disk = 1
+        a.end.directory_disk = 1;
     });
     all.archive("split over several files", "Split", ARCHIVE, |a| {
-        a.end.count_here = Some(1)
+        a.end.count_here = Some(1);
     });
     all.each_part("member on another disk", "Split", |p| p.disk = 1);
 }
@@ -241,7 +241,7 @@ fn zip64_ends(all: &mut Collection) {
     ];
     for (fault, spoil) in spoils {
         all.archive("zip64 end record at odds", fault, ARCHIVE, |a| {
-            a.end.zip64 = Some(spoil)
+            a.end.zip64 = Some(spoil);
         });
     }
 }
@@ -357,11 +357,11 @@ fn offsets(all: &mut Collection) {
     }
     for offset in [1, 29, 100_000, u32::MAX - 1] {
         all.part("offset of no local header", "NoLocalHeader", 2, |p| {
-            p.offset = Some(offset)
+            p.offset = Some(offset);
         });
     }
     all.part("offset of no local header", "Extra", 2, |p| {
-        p.offset = Some(u32::MAX)
+        p.offset = Some(u32::MAX);
     });
     let huge = extra(1, &u64::MAX.to_le_bytes());
     all.part("offset of no local header", "NoLocalHeader", 2, |p| {

@@ -124,9 +124,10 @@ fn descriptors(all: &mut Collection) {
         let local = "LocalDiffers";
         all.part("half a streamed header", local, MODULE, |p| {
             *p = p.clone().stream(form.clone());
-            match crc {
-                true => p.local.crc32 = 1,
-                false => p.local.unpacked = 1,
+            if crc {
+                p.local.crc32 = 1;
+            } else {
+                p.local.unpacked = 1;
             }
         });
     }
@@ -156,15 +157,15 @@ fn extras(all: &mut Collection) {
     ];
     for bytes in &broken {
         all.part("extra fields that do not add up", "Extra", MODULE, |p| {
-            p.central.extra = bytes.clone()
+            p.central.extra = bytes.clone();
         });
         all.part("extra fields that do not add up", "Extra", MODULE, |p| {
-            p.local.extra = bytes.clone()
+            p.local.extra = bytes.clone();
         });
     }
     let sizes = [5_u64.to_le_bytes(), 5_u64.to_le_bytes()].concat();
     all.part("zip64 field nobody asked for", "Extra", MODULE, |p| {
-        p.central.extra = extra(1, &sizes)
+        p.central.extra = extra(1, &sizes);
     });
     all.part(
         "zip64 field with other sizes",
@@ -179,7 +180,7 @@ fn extras(all: &mut Collection) {
         (p.local.unpacked, p.local.packed) = (u32::MAX, u32::MAX);
     });
     all.part("zip64 field too short", "Extra", MODULE, |p| {
-        p.local.extra = extra(1, &[0; 8])
+        p.local.extra = extra(1, &[0; 8]);
     });
     all.part("two zip64 fields", "Extra", MODULE, |p| {
         let unpacked = u64::from(p.central.unpacked).to_le_bytes();
@@ -189,10 +190,10 @@ fn extras(all: &mut Collection) {
     let mut other = vec![1, 0, 0, 0, 0];
     other.extend_from_slice(b"pkg/evil.py");
     all.part("another name in an extra field", "Extra", MODULE, |p| {
-        p.central.extra = extra(0x7075, &other)
+        p.central.extra = extra(0x7075, &other);
     });
     all.part("another name in an extra field", "Extra", MODULE, |p| {
-        p.local.extra = extra(0x7075, &other)
+        p.local.extra = extra(0x7075, &other);
     });
 }
 
@@ -222,30 +223,30 @@ fn packing(all: &mut Collection) {
         u16::MAX,
     ] {
         all.part("unknown packing", "Method", MODULE, |p| {
-            p.both(|h| h.method = method)
+            p.both(|h| h.method = method);
         });
     }
     for flags in [1, 1 << 6, 1 << 13, 1 | 1 << 6] {
         all.part("encrypted", "Encrypted", MODULE, |p| {
-            p.both(|h| h.flags = flags)
+            p.both(|h| h.flags = flags);
         });
     }
     all.part("encrypted", "Encrypted", MODULE, |p| {
-        p.central.extra = extra(0x9901, b"\x02\0AE\x03\x08\0")
+        p.central.extra = extra(0x9901, b"\x02\0AE\x03\x08\0");
     });
     for bit in [4, 5, 7, 8, 9, 10, 12, 14, 15] {
         all.part("unknown flags", "Flags", MODULE, |p| {
-            p.both(|h| h.flags = 1 << bit)
+            p.both(|h| h.flags = 1 << bit);
         });
     }
     all.part("sizes that cannot be", "ImpossibleSize", MODULE, |p| {
-        p.both(|h| (h.method, h.packed) = (0, 3))
+        p.both(|h| (h.method, h.packed) = (0, 3));
     });
     all.part("sizes that cannot be", "ImpossibleSize", MODULE, |p| {
-        p.both(|h| h.packed = 0)
+        p.both(|h| h.packed = 0);
     });
     all.part("sizes that cannot be", "ImpossibleSize", MODULE, |p| {
-        p.both(|h| h.unpacked = u32::MAX - 1)
+        p.both(|h| h.unpacked = u32::MAX - 1);
     });
     let huge = [(1_u64 << 50).to_le_bytes(), (1_u64 << 50).to_le_bytes()].concat();
     all.part("sizes that cannot be", "ImpossibleSize", MODULE, |p| {
@@ -253,7 +254,7 @@ fn packing(all: &mut Collection) {
     });
     all.part("sizes that cannot be", "TooShort", MODULE, |p| {
         p.both(|h| {
-            (h.method, h.unpacked, h.packed, h.extra) = (0, u32::MAX, u32::MAX, extra(1, &huge))
+            (h.method, h.unpacked, h.packed, h.extra) = (0, u32::MAX, u32::MAX, extra(1, &huge));
         });
     });
 }
@@ -269,14 +270,14 @@ fn types(all: &mut Collection) {
         0o010_000, 0o020_000, 0o060_000, 0o140_000, 0o160_000, 0o170_000,
     ] {
         all.part("device, fifo or socket", "SpecialFile", MODULE, |p| {
-            p.external = (kind | 0o644) << 16
+            p.external = (kind | 0o644) << 16;
         });
     }
     all.part("folder by one mark only", "FolderOrFile", MODULE, |p| {
-        p.external = 0o040_755 << 16
+        p.external = 0o040_755 << 16;
     });
     all.part("folder by one mark only", "FolderOrFile", MODULE, |p| {
-        p.external |= 0x10
+        p.external |= 0x10;
     });
     for (external, data) in [(0o100_644 << 16, &b""[..]), (0o040_755 << 16, b"bytes")] {
         let mut part = Part::with_method("pkg/sub/", data, 0);
@@ -294,7 +295,7 @@ fn types(all: &mut Collection) {
 
 fn streams(all: &mut Collection) {
     all.each_part("other bytes than the CRC says", "Crc", |p| {
-        p.both(|h| h.crc32 ^= 0x8000_0000)
+        p.both(|h| h.crc32 ^= 0x8000_0000);
     });
     let stored = |data: &[u8]| Part::with_method("pkg/stored.bin", data, 0);
     let mut archive = Wheel::small().archive();
@@ -323,7 +324,7 @@ fn streams(all: &mut Collection) {
     );
     for (class, fault, bytes) in [
         body("unpacks to more than it says", "TooLong", |p| {
-            p.both(|h| h.unpacked -= 1)
+            p.both(|h| h.unpacked -= 1);
         }),
         body("unpacks to more than it says", "TooLong", |p| {
             p.body = deflate(&[b'x'; 100_000]);
@@ -334,24 +335,24 @@ fn streams(all: &mut Collection) {
             p.both(|h| h.crc32 = 0);
         }),
         body("unpacks to less than it says", "TooShort", |p| {
-            p.both(|h| h.unpacked += 1)
+            p.both(|h| h.unpacked += 1);
         }),
         body("unpacks to less than it says", "TooShort", |p| {
-            p.both(|h| h.unpacked += 10_000)
+            p.both(|h| h.unpacked += 10_000);
         }),
         body("bytes after the packed stream", "Unused", |p| {
-            p.body.push(0)
+            p.body.push(0);
         }),
         body("bytes after the packed stream", "Unused", |p| {
-            p.body.extend(deflate(b"more"))
+            p.body.extend(deflate(b"more"));
         }),
         body("packed stream cut off", "TooShort", |p| p.body.truncate(5)),
         body("packed stream cut off", "Damaged", |p| {
-            p.body.truncate(p.body.len() - 1)
+            p.body.truncate(p.body.len() - 1);
         }),
         body("packed stream damaged", "Damaged", |p| p.body[0] = 0xff),
         body("packed stream damaged", "Damaged", |p| {
-            p.body = vec![0x07; 60]
+            p.body = vec![0x07; 60];
         }),
     ] {
         all.add(class, fault, "pkg/mod.py", bytes);

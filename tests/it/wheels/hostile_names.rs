@@ -190,9 +190,10 @@ fn pairs(all: &mut Collection) {
         ),
     ];
     for (class, fault, first, second) in pairs {
-        let named = match first.starts_with("pkg") || first.starts_with("PKG") {
-            true => first,
-            false => second,
+        let named = if first.starts_with("pkg") || first.starts_with("PKG") {
+            first
+        } else {
+            second
         };
         let bytes = with(&[first.as_bytes(), second.as_bytes()], UTF8);
         all.add(class, fault, named.trim_end_matches('/'), bytes);
