@@ -200,6 +200,20 @@ class Doctor(unittest.TestCase):
             self.assertEqual(answer["imports"], {"broken": "RuntimeError: no luck", "json": True})
             self.assertEqual([found["code"] for found in answer["problems"]], ["import-failed"])
 
+    def test_imports_what_the_bundle_lists_when_none_is_named(self) -> None:
+        scripts = self.root / "scripts"
+        scripts.mkdir()
+        for path in SCRIPTS.glob("*.py"):
+            (scripts / path.name).write_bytes(path.read_bytes())
+        for text, expected in (('["json", "csv"]', ["json", "csv"]), ("[]", ["torch"]), ("{", ["torch"])):
+            (scripts / "modules.json").write_text(text, encoding="utf-8")
+            environment = os.environ | {"POINTCEPT_DROPPED": "PYTHONHOME PYTHONPATH"}
+            command = [sys.executable, "-B", "-S", str(scripts / "doctor.py")]
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+            answer = json.loads(done.stdout)
+            self.assertEqual(list(answer["imports"]), expected)
+            self.assertEqual(answer["host"]["dropped"], ["PYTHONHOME", "PYTHONPATH"])
+
     def test_survives_a_module_that_ends_the_interpreter(self) -> None:
         self.module("deadly", "import os, sys\nprint('out of luck', file=sys.stderr, flush=True)\nos._exit(255)")
         code, answer = self.ask("--modules", "deadly,json", "--isolated")

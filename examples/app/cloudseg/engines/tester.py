@@ -10,6 +10,7 @@ from torch import nn
 from cloudseg import CLASSES
 from cloudseg.datasets.scenes import make_scene
 from cloudseg.datasets.transforms import centre, thin
+from cloudseg.utils.runtime import threads_for
 
 
 @torch.inference_mode()
@@ -25,7 +26,8 @@ def label_cloud(
     kept, positions = thin(coordinates, config["test"]["cube"])
     points = torch.from_numpy(coordinates[kept]).to(device)
     model.eval()
-    logits = model(points, torch.zeros(len(points), dtype=torch.int64, device=device))
+    with threads_for(len(points)):
+        logits = model(points, torch.zeros(len(points), dtype=torch.int64, device=device))
     return logits.argmax(dim=1).cpu().numpy()[positions]
 
 

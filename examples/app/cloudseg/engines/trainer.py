@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from cloudseg.datasets.scenes import make_scene
 from cloudseg.datasets.transforms import centre, jitter
 from cloudseg.engines.adam import Adam
-from cloudseg.utils.runtime import set_seed
+from cloudseg.utils.runtime import set_seed, threads_for
 
 TRAINING_SEEDS = 1_000_000
 """Scenes from this seed on are trained with; tests use those below."""
@@ -52,6 +52,15 @@ def train(
     options = config["train"]
     set_seed(options["seed"])
     model.to(device).train()
+    with threads_for(options["scenes"] * options["points"]):
+        _steps(model, config, device, report)
+    model.eval()
+
+
+def _steps(
+    model: nn.Module, config: dict[str, Any], device: torch.device, report: Callable[[int, float, float], None]
+) -> None:
+    options = config["train"]
     optimizer = Adam(model.parameters())
     for step in range(options["steps"]):
         coordinates, batch, truth = make_batch(config, step, device)
@@ -60,4 +69,3 @@ def train(
         loss.backward()
         optimizer.step(options["rate"] * rise_and_fall(step / options["steps"]))
         report(step + 1, loss.item(), (logits.argmax(dim=1) == truth).float().mean().item())
-    model.eval()

@@ -1,8 +1,15 @@
-"""Seeds and devices."""
+"""Seeds, threads and devices."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
 DEVICES = ("auto", "cpu", "cuda")
+
+
+POINTS_PER_THREAD = 65_536
+"""Below this many points, threads wait for one another longer than they work; on a busy machine, many times longer."""
 
 
 class DeviceError(RuntimeError):
@@ -10,8 +17,19 @@ class DeviceError(RuntimeError):
 
 
 def set_seed(seed: int) -> None:
-    """Makes what follows repeatable on the CPU, for one number of threads."""
+    """Makes what follows repeatable on the CPU."""
     torch.manual_seed(seed)
+
+
+@contextmanager
+def threads_for(points: int) -> Iterator[None]:
+    """Inside, torch uses no more CPU threads than so many points are worth; one thread gives the same sums anywhere."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(max(1, min(before, points // POINTS_PER_THREAD)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def choose_device(name: str) -> torch.device:
