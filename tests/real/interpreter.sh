@@ -15,12 +15,12 @@ interpreter_fetch() {
 check "gets the Maven interpreter for x86_64" interpreter_fetch x86_64
 check "gets the Maven interpreter for arm64" interpreter_fetch arm64
 check "normalised interpreters run, follow their place and compile extensions" \
-    env BUNDLER_REAL_JARS="$interpreter_jars" cargo test --quiet --test it real_interpreter -- --ignored \
+    env BUNDLER_REAL_JARS="$interpreter_jars" cargo test --release --quiet --test it real_interpreter -- --ignored \
     --skip under_emulation
 # A root made by: debootstrap --foreign --arch=arm64 --variant=minbase bookworm DIR
 if [ -n "${BUNDLER_REAL_ARM64_ROOT:-}" ]; then
     check "the arm64 interpreter runs under qemu-aarch64-static" \
-        env BUNDLER_REAL_JARS="$interpreter_jars" cargo test --quiet --test it under_emulation -- --ignored
+        env BUNDLER_REAL_JARS="$interpreter_jars" cargo test --release --quiet --test it under_emulation -- --ignored
 else
     echo "missing: BUNDLER_REAL_ARM64_ROOT (an arm64 Debian root) is not set, so the arm64 interpreter was not run"
 fi

@@ -61,6 +61,8 @@ print('imported', len(sys.argv) - 1)"
         check "torch computes on the CPU" as_stranger "$place/bin/python" -c \
             'import torch; x = torch.eye(64) * 2; assert float((x @ x).trace()) == 256.0; print(torch.__version__)'
         check "the app labels a cloud on the CPU" relocate_app "$place" "$work"
+        check "the example app learns, labels and repeats itself" \
+            "$place/bin/python" -B -m unittest discover -q -s tests/python -p 'test_app.py'
         ;;
     esac
     check "no file of the tree changed" test "$before" = "$(tree_state "$place")"

@@ -247,7 +247,7 @@ mod tests {
     fn another_accelerator_is_refused() {
         for (name, version, part) in [
             ("torch", "2.9.1+cu128", "cu128"),
-            ("nvidia-cuda-runtime-cu12", "12.8.90", "CUDA 12.8"),
+            ("nvidia-cuda-runtime-cu12", "12.8.90", "CUDA 12"),
             ("nvidia-cudnn-cu12", "9.1", "CUDA 12"),
             ("spconv-cu126", "2.3.8", "cu126"),
             ("pointops", "1.0+pt29cu128", "cu128"),
