@@ -3,6 +3,7 @@
 //! Any bytes at all are answered with facts or an error that names an offset; nothing is allocated by a claimed size.
 
 mod reader;
+mod sections;
 mod versions;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::target::Arch;
 
 pub use reader::{ElfError, is_elf, read};
+pub use sections::{Section, sections};
 
 /// `e_machine` of x86-64.
 pub const MACHINE_X86_64: u16 = 62;

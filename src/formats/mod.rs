@@ -5,6 +5,7 @@ pub mod bundle_reader;
 pub mod component;
 pub mod distribution;
 pub mod elf;
+pub mod fatbin;
 pub mod floor;
 pub mod launcher;
 pub mod manifest;

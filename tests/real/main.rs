@@ -2,6 +2,7 @@
 //! bundle, or a site-packages folder that holds what a bundle does. Needs readelf. Fails where the folder is not given.
 
 mod elf;
+mod fatbin;
 
 use std::path::{Path, PathBuf};
 
