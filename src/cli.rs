@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::base::capability::ComputeCapability;
 use crate::base::target::Target;
 
 /// Turns a Python + CUDA research stack into one file that runs anywhere.
@@ -97,6 +98,8 @@ pub enum Command {
     Recipe(RecipeCommandArgs),
     /// Tell what a bundle is and holds, without unpacking it.
     Inspect(InspectArgs),
+    /// Show the GPU code of a bundle, wheel, folder or file, and which devices it runs on.
+    Gpu(GpuArgs),
     /// Write a shell's completion script to standard output.
     #[command(alias = "generate-shell-completion")]
     Completions(CompletionsArgs),
@@ -288,6 +291,22 @@ pub enum RecipeCommand {
 pub struct InspectArgs {
     /// The bundle, a .tar.zst file.
     pub bundle: PathBuf,
+}
+
+/// `bundler gpu`
+#[derive(Debug, Args)]
+pub struct GpuArgs {
+    /// A bundle, a wheel, a folder, a shared library, a fat binary, a cubin or PTX.
+    pub file: PathBuf,
+    /// A device by its compute capability, such as 9.0: say what runs there; may be repeated.
+    #[arg(long, value_name = "X.Y")]
+    pub cc: Vec<ComputeCapability>,
+    /// Unpack the code and name its kernels.
+    #[arg(long)]
+    pub kernels: bool,
+    /// A kernel, or a target such as sm_90a or compute_120, that must be there; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub expect: Vec<String>,
 }
 
 /// `bundler completions`

@@ -5,6 +5,7 @@ pub mod cache;
 pub mod completions;
 pub mod edge;
 pub mod fetch;
+pub mod gpu;
 pub mod inspect;
 pub mod lock;
 pub mod make;
@@ -56,6 +57,7 @@ pub fn run(cli: &Cli) -> Answer {
         Command::CheckWheelhouse(args) => wheelhouse::run(args, global),
         Command::Recipe(args) => recipe::run(args, global),
         Command::Inspect(args) => inspect::run(args, global),
+        Command::Gpu(args) => gpu::run(args, global),
         Command::Completions(args) => completions::run(args, global),
     }
 }

@@ -8,6 +8,7 @@ mod versions;
 
 use serde::{Deserialize, Serialize};
 
+use super::fatbin::GpuFacts;
 use crate::base::target::Arch;
 
 pub use reader::{ElfError, is_elf, read};
@@ -75,6 +76,9 @@ pub struct ElfFacts {
     /// GNU_PROPERTY_X86_ISA_1_NEEDED (bit 0 baseline, 1 v2, 2 v3, 3 v4); `None` where no note says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x86_isa_needed: Option<u32>,
+    /// GPU code inside, see [`GpuFacts::read`]; not read by [`read`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Box<GpuFacts>>,
 }
 
 impl ElfFacts {

@@ -9,10 +9,12 @@ mod decode;
 mod kernels;
 mod scan;
 mod shape;
+mod single;
 
 pub use container::{Container, FatbinError, Item};
 pub use coverage::{Verdict, cuda_of_isa, runs_ptx, runs_sass};
 pub use decode::{DecodeError, decode};
-pub use kernels::{KernelError, Kernels, kernels};
+pub use kernels::{KernelError, Kernels, kernels, kernels_of_file};
 pub use scan::{Found, scan};
 pub use shape::{Code, GpuFacts, Kind, Shape, Suffix};
+pub use single::is_ptx;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use bundler::base::capability::ComputeCapability;
-use bundler::formats::fatbin::{Container, FatbinError, Found, GpuFacts, Kind, Verdict, kernels, scan};
+use bundler::formats::fatbin::{
+    Container, FatbinError, Found, GpuFacts, Kind, Verdict, kernels, scan,
+};
 
 use crate::trees::Gcc;
 
@@ -17,7 +19,7 @@ const A: u64 = 1 << 20;
 const F: u64 = 1 << 21;
 
 /// An entry as a toolkit writes it; `flags` say how `code` is packed.
-fn entry(kind: u16, arch: u32, flags: u64, version: (u16, u16), code: &[u8]) -> Vec<u8> {
+pub fn entry(kind: u16, arch: u32, flags: u64, version: (u16, u16), code: &[u8]) -> Vec<u8> {
     let packed = if flags & ZSTD != 0 {
         zstd::bulk::compress(code, 3).unwrap()
     } else if flags & LZ4 != 0 {
@@ -48,20 +50,29 @@ fn entry(kind: u16, arch: u32, flags: u64, version: (u16, u16), code: &[u8]) -> 
     out
 }
 
-fn sass(arch: u32, flags: u64) -> Vec<u8> {
+pub fn sass(arch: u32, flags: u64) -> Vec<u8> {
     entry(SASS, arch, flags, (1, 8), &cubin(&["_Z6kernelPf"]))
 }
 
-fn ptx(arch: u32, isa: (u16, u16)) -> Vec<u8> {
-    entry(PTX, arch, LZ4, isa, ptx_text(arch, &["_Z6kernelPf"]).as_bytes())
+pub fn ptx(arch: u32, isa: (u16, u16)) -> Vec<u8> {
+    entry(
+        PTX,
+        arch,
+        LZ4,
+        isa,
+        ptx_text(arch, &["_Z6kernelPf"]).as_bytes(),
+    )
 }
 
-fn ptx_text(arch: u32, names: &[&str]) -> String {
-    let kernels: String = names.iter().map(|n| format!(".visible .entry {n}(\n.param .u64 p\n)\n{{ ret; }}\n")).collect();
+pub fn ptx_text(arch: u32, names: &[&str]) -> String {
+    let kernels: String = names
+        .iter()
+        .map(|n| format!(".visible .entry {n}(\n.param .u64 p\n)\n{{ ret; }}\n"))
+        .collect();
     format!("//\n.version 9.0\n.target sm_{arch}\n.address_size 64\n{kernels}\0")
 }
 
-fn container(entries: &[Vec<u8>]) -> Vec<u8> {
+pub fn container(entries: &[Vec<u8>]) -> Vec<u8> {
     let body: Vec<u8> = entries.concat();
     let mut out = Vec::new();
     out.extend(0xBA55_ED50u32.to_le_bytes());
@@ -73,20 +84,21 @@ fn container(entries: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// A cubin: an ELF file for CUDA devices with a code section per kernel.
-fn cubin(kernels: &[&str]) -> Vec<u8> {
+pub fn cubin(kernels: &[&str]) -> Vec<u8> {
     let mut names = vec![0u8];
     let mut headers = vec![[0u8; 64]];
-    let mut header = |name: &str, kind: u32, flags: u64, offset: u64, size: u64, names: &mut Vec<u8>| {
-        let mut out = [0u8; 64];
-        out[0..4].copy_from_slice(&(names.len() as u32).to_le_bytes());
-        out[4..8].copy_from_slice(&kind.to_le_bytes());
-        out[8..16].copy_from_slice(&flags.to_le_bytes());
-        out[24..32].copy_from_slice(&offset.to_le_bytes());
-        out[32..40].copy_from_slice(&size.to_le_bytes());
-        names.extend(name.as_bytes());
-        names.push(0);
-        headers.push(out);
-    };
+    let mut header =
+        |name: &str, kind: u32, flags: u64, offset: u64, size: u64, names: &mut Vec<u8>| {
+            let mut out = [0u8; 64];
+            out[0..4].copy_from_slice(&(names.len() as u32).to_le_bytes());
+            out[4..8].copy_from_slice(&kind.to_le_bytes());
+            out[8..16].copy_from_slice(&flags.to_le_bytes());
+            out[24..32].copy_from_slice(&offset.to_le_bytes());
+            out[32..40].copy_from_slice(&size.to_le_bytes());
+            names.extend(name.as_bytes());
+            names.push(0);
+            headers.push(out);
+        };
     for kernel in kernels {
         header(&format!(".text.{kernel}"), 1, 6, 64, 0, &mut names);
     }
@@ -109,7 +121,7 @@ fn cubin(kernels: &[&str]) -> Vec<u8> {
 }
 
 /// A shared library with these bytes in these sections.
-fn library(sections: &[(&str, &[u8])]) -> Vec<u8> {
+pub fn library(sections: &[(&str, &[u8])]) -> Vec<u8> {
     let gcc = Gcc::new();
     let mut source = String::new();
     for (number, (name, bytes)) in sections.iter().enumerate() {
@@ -144,13 +156,33 @@ fn cc(text: &str) -> ComputeCapability {
 
 #[test]
 fn lists_code_of_every_kind_and_suffix_from_headers_alone() {
-    let one = container(&[sass(80, 0), sass(90, ZSTD), sass(90, ZSTD | A), ptx(90, (8, 5))]);
-    let two = container(&[sass(80, LZ4), sass(100, F | ZSTD), entry(LTO, 75, LZ4 | OBFUSCATED, (1, 64), b"junk")]);
+    let one = container(&[
+        sass(80, 0),
+        sass(90, ZSTD),
+        sass(90, ZSTD | A),
+        ptx(90, (8, 5)),
+    ]);
+    let two = container(&[
+        sass(80, LZ4),
+        sass(100, F | ZSTD),
+        entry(LTO, 75, LZ4 | OBFUSCATED, (1, 64), b"junk"),
+    ]);
     let facts = facts(&library(&[(".nv_fatbin", &[one, two].concat())]));
-    let wanted = [("sm_80", 2), ("sm_90", 1), ("sm_90a", 1), ("sm_100f", 1), ("compute_90", 1), ("lto_75", 1)];
+    let wanted = [
+        ("sm_80", 2),
+        ("sm_90", 1),
+        ("sm_90a", 1),
+        ("sm_100f", 1),
+        ("compute_90", 1),
+        ("lto_75", 1),
+    ];
     assert_eq!(entries(&facts), map(&wanted));
     assert_eq!(facts.containers(false), 2);
-    let isa: Vec<_> = facts.entries(|_| true).into_keys().filter_map(|c| c.isa).collect();
+    let isa: Vec<_> = facts
+        .entries(|_| true)
+        .into_keys()
+        .filter_map(|c| c.isa)
+        .collect();
     assert_eq!(isa, [(8, 5)]);
     assert!(facts.entries(|_| true).keys().any(|c| c.obfuscated));
     assert!(facts.faults.is_empty());
@@ -181,16 +213,26 @@ fn a_magic_number_among_constants_is_no_container() {
     lookalike[end - 90..].fill(0xff);
     let size = (end as u64 - 16 + 8).to_le_bytes();
     lookalike[8..16].copy_from_slice(&size);
-    for bytes in [0xBA55_ED50u32.to_le_bytes().to_vec(), lookalike, container(&[])] {
+    for bytes in [
+        0xBA55_ED50u32.to_le_bytes().to_vec(),
+        lookalike,
+        container(&[]),
+    ] {
         assert_eq!(GpuFacts::read(&library(&[(".rodata", &bytes)]), true), None);
     }
     let unaligned = [b"1234".as_slice(), &container(&[sass(75, 0)])].concat();
-    assert_eq!(GpuFacts::read(&library(&[(".rodata", &unaligned)]), true), None);
+    assert_eq!(
+        GpuFacts::read(&library(&[(".rodata", &unaligned)]), true),
+        None
+    );
 }
 
 #[test]
 fn a_file_without_gpu_code_has_no_facts() {
-    assert_eq!(GpuFacts::read(&library(&[(".rodata", b"plain")]), true), None);
+    assert_eq!(
+        GpuFacts::read(&library(&[(".rodata", b"plain")]), true),
+        None
+    );
     assert_eq!(GpuFacts::read(b"text", true), None);
     assert_eq!(GpuFacts::read(b"", true), None);
 }
@@ -198,12 +240,18 @@ fn a_file_without_gpu_code_has_no_facts() {
 #[test]
 fn damage_in_a_section_of_containers_is_told_with_its_offset() {
     let one = container(&[sass(80, 0)]);
-    let bytes = library(&[(".nv_fatbin", &[one.as_slice(), b"not a container!"].concat())]);
+    let bytes = library(&[(
+        ".nv_fatbin",
+        &[one.as_slice(), b"not a container!"].concat(),
+    )]);
     let facts = facts(&bytes);
     assert_eq!(facts.containers(false), 1);
     assert_eq!(facts.faults.len(), 1);
     let offset = bytes.windows(8).position(|w| w == b"not a co").unwrap();
-    assert_eq!(facts.faults[0], format!("no fatbin container at offset {offset:#x}"));
+    assert_eq!(
+        facts.faults[0],
+        format!("no fatbin container at offset {offset:#x}")
+    );
 }
 
 #[test]
@@ -227,7 +275,10 @@ fn every_impossible_field_is_an_error() {
         let mut bad = good.clone();
         bad[at..at + bytes.len()].copy_from_slice(&bytes);
         let error = Container::read(&bad, 0x1000).expect_err(&format!("{at} {bytes:?}"));
-        assert!(matches!(error, FatbinError::Bad { offset, .. } if offset >= 0x1000), "{error}");
+        assert!(
+            matches!(error, FatbinError::Bad { offset, .. } if offset >= 0x1000),
+            "{error}"
+        );
     }
     for end in 0..good.len() {
         assert!(Container::read(&good[..end], 0).is_err(), "cut at {end}");
@@ -236,7 +287,10 @@ fn every_impossible_field_is_an_error() {
 
 #[test]
 fn unknown_kinds_are_listed_not_refused() {
-    let facts = facts(&library(&[(".nv_fatbin", &container(&[entry(0x80, 120, 0, (1, 0), b"tile")]))]));
+    let facts = facts(&library(&[(
+        ".nv_fatbin",
+        &container(&[entry(0x80, 120, 0, (1, 0), b"tile")]),
+    )]));
     assert_eq!(entries(&facts), map(&[("kind0x80_120", 1)]));
 }
 
@@ -251,10 +305,16 @@ fn containers_without_kernels_are_told_from_others_however_they_are_packed() {
         ]);
         let live = container(&[entry(SASS, 80, flags, (1, 7), &cubin(&["k"]))]);
         let facts = facts(&library(&[(".nv_fatbin", &[empty, live].concat())]));
-        let mut seen: Vec<(bool, String)> =
-            facts.shapes.iter().map(|s| (s.empty, s.code[0].0.name())).collect();
+        let mut seen: Vec<(bool, String)> = facts
+            .shapes
+            .iter()
+            .map(|s| (s.empty, s.code[0].0.name()))
+            .collect();
         seen.sort();
-        assert_eq!(seen, [(false, "sm_80".to_owned()), (true, "sm_52".to_owned())]);
+        assert_eq!(
+            seen,
+            [(false, "sm_80".to_owned()), (true, "sm_52".to_owned())]
+        );
         assert_eq!(facts.names(Kind::Sass), ["sm_80"]);
         assert!(facts.names(Kind::Ptx).is_empty());
         let verdict = facts.verdict(cc("8.6"), false);
@@ -267,7 +327,11 @@ fn what_cannot_be_looked_into_counts_as_code() {
     let mut broken = entry(SASS, 80, ZSTD, (1, 8), &cubin(&[]));
     let at = 80;
     broken[at..at + 8].fill(0xff);
-    for one in [broken, entry(LTO, 75, LZ4 | OBFUSCATED, (1, 64), b"x"), entry(0x40, 75, 0, (1, 0), b"x")] {
+    for one in [
+        broken,
+        entry(LTO, 75, LZ4 | OBFUSCATED, (1, 64), b"x"),
+        entry(0x40, 75, 0, (1, 0), b"x"),
+    ] {
         assert!(!facts(&library(&[(".nv_fatbin", &container(&[one]))])).shapes[0].empty);
     }
 }
@@ -276,10 +340,16 @@ fn what_cannot_be_looked_into_counts_as_code() {
 fn inputs_of_a_finished_link_do_not_count_as_coverage() {
     let linked = container(&[sass(80, 0)]);
     let inputs = container(&[sass(80, 0), ptx(80, (8, 0))]);
-    let facts = facts(&library(&[(".nv_fatbin", &linked), ("__nv_relfatbin", &inputs)]));
+    let facts = facts(&library(&[
+        (".nv_fatbin", &linked),
+        ("__nv_relfatbin", &inputs),
+    ]));
     assert_eq!((facts.containers(false), facts.containers(true)), (1, 1));
     assert_eq!(facts.verdict(cc("9.0"), false), Verdict::None);
-    assert_eq!(facts.verdict(cc("8.0"), false), Verdict::Native { exact: true });
+    assert_eq!(
+        facts.verdict(cc("8.0"), false),
+        Verdict::Native { exact: true }
+    );
 }
 
 #[test]
@@ -292,19 +362,38 @@ fn verdicts_look_at_every_container_unless_the_library_dispatches() {
         facts(&library(&[(".nv_fatbin", &all)]))
     };
     let partial = of(&[&both, &old]);
-    assert_eq!(partial.verdict(cc("9.0"), false), Verdict::Partial { usable: 1, unusable: 1 });
-    assert_eq!(partial.verdict(cc("9.0"), true), Verdict::Native { exact: true });
-    assert_eq!(partial.verdict(cc("8.6"), false), Verdict::Native { exact: false });
+    assert_eq!(
+        partial.verdict(cc("9.0"), false),
+        Verdict::Partial {
+            usable: 1,
+            unusable: 1
+        }
+    );
+    assert_eq!(
+        partial.verdict(cc("9.0"), true),
+        Verdict::Native { exact: true }
+    );
+    assert_eq!(
+        partial.verdict(cc("8.6"), false),
+        Verdict::Native { exact: false }
+    );
     assert_eq!(partial.verdict(cc("7.5"), false), Verdict::None);
     let mixed = of(&[&both, &jit]);
-    let wanted = Verdict::Jit { native: 1, jit: 1, cuda: Some((12, 5)) };
+    let wanted = Verdict::Jit {
+        native: 1,
+        jit: 1,
+        cuda: Some((12, 5)),
+    };
     assert_eq!(mixed.verdict(cc("9.0"), false), wanted);
 }
 
 #[test]
 fn a_file_may_be_a_container_itself() {
     let facts = facts(&container(&[sass(90, 0)]).repeat(2));
-    assert_eq!((facts.shapes[0].section.as_str(), facts.containers(false)), ("", 2));
+    assert_eq!(
+        (facts.shapes[0].section.as_str(), facts.containers(false)),
+        ("", 2)
+    );
 }
 
 #[test]
@@ -343,7 +432,10 @@ fn a_payload_that_is_not_what_it_claims_is_an_error() {
 fn mutated_files_are_answered_without_panic() {
     let one = container(&[sass(80, 0), sass(90, ZSTD | A), ptx(90, (8, 5))]);
     let good = library(&[(".nv_fatbin", &one.repeat(3)), (".rodata", &one)]);
-    let start = good.windows(4).position(|w| w == 0xBA55_ED50u32.to_le_bytes()).unwrap();
+    let start = good
+        .windows(4)
+        .position(|w| w == 0xBA55_ED50u32.to_le_bytes())
+        .unwrap();
     let mut state = 0x2545_f491_4f6c_dd1du64;
     let mut roll = |below: usize| {
         state ^= state << 13;
@@ -351,7 +443,15 @@ fn mutated_files_are_answered_without_panic() {
         state ^= state << 17;
         (state % below as u64) as usize
     };
-    let extremes = [0u64, 1, 0x7fff_ffff, 0xffff_ffff, 1 << 63, u64::MAX, u64::MAX - 15];
+    let extremes = [
+        0u64,
+        1,
+        0x7fff_ffff,
+        0xffff_ffff,
+        1 << 63,
+        u64::MAX,
+        u64::MAX - 15,
+    ];
     let (mut faulty, mut found) = (0, 0);
     for round in 0..10_000 {
         let mut copy = good.clone();
@@ -373,12 +473,18 @@ fn mutated_files_are_answered_without_panic() {
             found += usize::from(!facts.shapes.is_empty());
         }
     }
-    assert!(faulty > 100 && found > 100, "{faulty} {found}: the mutations miss what is read");
+    assert!(
+        faulty > 100 && found > 100,
+        "{faulty} {found}: the mutations miss what is read"
+    );
 }
 
 #[test]
 fn a_scan_tells_containers_in_file_order_of_sections() {
-    let bytes = library(&[(".nv_fatbin", &[container(&[sass(80, 0)]), container(&[sass(90, 0)])].concat())]);
+    let bytes = library(&[(
+        ".nv_fatbin",
+        &[container(&[sass(80, 0)]), container(&[sass(90, 0)])].concat(),
+    )]);
     let mut offsets = Vec::new();
     scan(&bytes, |found| match found {
         Found::Container(section, container) => {

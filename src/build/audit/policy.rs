@@ -22,6 +22,16 @@ pub struct Policy {
     pub forbidden: Vec<ForbiddenRule>,
     /// What may be absolute.
     pub absolute: AbsoluteRule,
+    /// How GPU code is judged.
+    pub gpu: GpuRule,
+}
+
+/// How GPU code is judged.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct GpuRule {
+    /// Libraries that choose among their containers themselves, so that one that runs is enough.
+    pub dispatching: Vec<String>,
 }
 
 /// Host libraries of one kind.
@@ -91,6 +101,11 @@ impl Policy {
     pub fn embedded() -> &'static Self {
         static POLICY: OnceLock<Policy> = OnceLock::new();
         POLICY.get_or_init(|| toml::from_str(include_str!("policy.toml")).unwrap_or_default())
+    }
+
+    /// True where a library chooses among its GPU code itself.
+    pub fn dispatches(&self, path: &str) -> bool {
+        any_library(&self.gpu.dispatching, super::resolve::file_name(path))
     }
 
     /// True where the host may be expected to have `soname`.

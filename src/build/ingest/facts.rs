@@ -3,6 +3,7 @@
 
 use crate::formats::component::{FileFacts, TextFacts};
 use crate::formats::elf;
+use crate::formats::fatbin::GpuFacts;
 
 /// Longest `#!` line the kernel reads.
 const MAX_SHEBANG: usize = 256;
@@ -14,7 +15,10 @@ const MAX_CONFIG: usize = 4 << 20;
 pub(super) fn of(path: &str, bytes: &[u8]) -> Option<FileFacts> {
     if elf::is_elf(bytes) {
         return Some(match elf::read(bytes) {
-            Ok(facts) => FileFacts::Elf(Box::new(facts)),
+            Ok(mut facts) => {
+                facts.gpu = GpuFacts::read(bytes, true).map(Box::new);
+                FileFacts::Elf(Box::new(facts))
+            }
             Err(error) => FileFacts::BrokenElf(error.to_string()),
         });
     }

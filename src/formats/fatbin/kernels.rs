@@ -3,6 +3,7 @@
 use super::container::{Container, Item};
 use super::decode::{DecodeError, decode};
 use super::shape::Kind;
+use super::single;
 use crate::formats::elf;
 
 /// Larger entries are taken to have kernels without a look inside.
@@ -56,6 +57,24 @@ pub fn kernels(item: &Item<'_>) -> Result<Kernels, KernelError> {
         Kind::Ptx => Ok(of_ptx(&decode(item)?)),
         Kind::Lto | Kind::Other(_) => Ok(Kernels::default()),
     }
+}
+
+/// Kernels of a file that is itself a cubin or PTX; `None` for any other.
+///
+/// # Errors
+/// A cubin that cannot be read.
+pub fn kernels_of_file(bytes: &[u8]) -> Result<Option<Kernels>, KernelError> {
+    if single::is_ptx(bytes) {
+        return Ok(Some(of_ptx(bytes)));
+    }
+    if single::shape(bytes).is_none() {
+        return Ok(None);
+    }
+    let names = of_cubin(bytes).map_err(|source| KernelError::Cubin { offset: 0, source })?;
+    Ok(Some(Kernels {
+        names,
+        ..Kernels::default()
+    }))
 }
 
 /// Kernels of a cubin.

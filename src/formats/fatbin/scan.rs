@@ -5,6 +5,7 @@ use memchr::memmem::Finder;
 use super::container::{Container, FatbinError, MAGIC};
 use super::kernels;
 use super::shape::{GpuFacts, Shapes};
+use super::single;
 use crate::formats::elf::{self, Section};
 
 /// Containers begin at multiples of this.
@@ -48,6 +49,12 @@ impl GpuFacts {
     /// The GPU code of a file; `None` where it has none. With `look_inside`, small entries are unpacked to tell containers
     /// without kernels from others; else none counts as empty.
     pub fn read(bytes: &[u8], look_inside: bool) -> Option<Self> {
+        if let Some(shape) = single::shape(bytes) {
+            return Some(Self {
+                shapes: vec![shape],
+                faults: Vec::new(),
+            });
+        }
         let mut shapes = Shapes::default();
         let mut faults = Vec::new();
         let read = scan(bytes, |found| match found {
