@@ -6,9 +6,12 @@ use bundler::base::target::Arch;
 use bundler::build::assemble::Tree;
 use bundler::build::audit::{AuditRequest, Policy, Report, audit, report};
 use bundler::build::recipe::Waiver;
+use bundler::formats::bundle::Coverage;
 use bundler::formats::component::{Entry, FileFacts, TextFacts};
+use bundler::formats::fatbin::GpuFacts;
 use bundler::formats::floor::Floor;
 
+use crate::fatbin::{container, library, ptx, sass};
 use crate::trees::{Gcc, SITE, file, interpreter, link, request, text, tree, tree_of, wheel};
 
 fn at(rest: &str) -> String {
@@ -867,4 +870,24 @@ fn facts_of_elf_files_that_are_not_read_are_not_invented() {
     let report = judged(&tree(vec![broken]));
     assert_eq!(report.floor, Floor::default());
     assert!(report.host_needs.is_empty());
+}
+
+#[test]
+fn gpu_code_per_library_is_a_fact_of_the_report() {
+    let bytes = library(&[(
+        ".nv_fatbin",
+        &container(&[sass(80, 0), sass(90, 0), ptx(90, (8, 5))]),
+    )]);
+    let mut entry = file(&at("ops.so"), &bytes);
+    if let Some(FileFacts::Elf(elf)) = &mut entry.facts {
+        elf.gpu = GpuFacts::read(&bytes, true).map(Box::new);
+    }
+    let report = judged(&tree(vec![entry, file(&at("cpu.so"), &pair(&[]).0)]));
+    clean(&report);
+    let coverage = Coverage {
+        library: at("ops.so"),
+        sass: vec!["sm_80".to_owned(), "sm_90".to_owned()],
+        ptx: vec!["compute_90".to_owned()],
+    };
+    assert_eq!(report.coverage, [coverage]);
 }

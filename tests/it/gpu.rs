@@ -20,7 +20,10 @@ fn gpu(file: &Path, args: &[&str]) -> Output {
 fn json(file: &Path, args: &[&str]) -> (Option<i32>, Value) {
     let done = gpu(file, &[args, &["--output-format", "json"]].concat());
     let value = serde_json::from_slice(&done.stdout);
-    (done.status.code(), value.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&done.stderr))))
+    (
+        done.status.code(),
+        value.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&done.stderr))),
+    )
 }
 
 /// A folder with one file.
@@ -35,10 +38,15 @@ fn holding(name: &str, bytes: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) 
 fn tells_code_and_devices_in_words() {
     let one = container(&[sass(80, 0), sass(90, 0), ptx(90, (8, 5))]);
     let old = container(&[sass(80, 0), ptx(80, (8, 5))]);
-    let (_dir, path) = holding("libops.so", &library(&[(".nv_fatbin", &[one, old].concat())]));
+    let (_dir, path) = holding(
+        "libops.so",
+        &library(&[(".nv_fatbin", &[one, old].concat())]),
+    );
     let done = gpu(&path, &["--cc", "9.0", "--cc", "8.6", "--cc", "7.5"]);
     assert_eq!(done.status.code(), Some(1));
-    let text = String::from_utf8(done.stdout).unwrap().replace(path.to_str().unwrap(), "LIB");
+    let text = String::from_utf8(done.stdout)
+        .unwrap()
+        .replace(path.to_str().unwrap(), "LIB");
     insta::assert_snapshot!(text, @r"
     LIB
       2 containers
@@ -56,29 +64,53 @@ fn a_file_without_gpu_code_is_no_fault_until_a_device_is_asked_for() {
     let (_dir, path) = holding("libcpu.so", &library(&[]));
     let done = gpu(&path, &[]);
     assert_eq!(done.status.code(), Some(0));
-    assert!(String::from_utf8(done.stdout).unwrap().ends_with("libcpu.so: no GPU code\n"));
+    assert!(
+        String::from_utf8(done.stdout)
+            .unwrap()
+            .ends_with("libcpu.so: no GPU code\n")
+    );
     let (code, value) = json(&path, &["--cc", "9.0"]);
-    assert_eq!((code, value["findings"][0]["code"].as_str()), (Some(1), Some("gpu-arch-uncovered")));
+    assert_eq!(
+        (code, value["findings"][0]["code"].as_str()),
+        (Some(1), Some("gpu-arch-uncovered"))
+    );
 }
 
 #[test]
 fn what_cannot_be_read_is_told_from_what_holds_no_code() {
-    let (_dir, path) = holding("libbad.so", &library(&[(".nv_fatbin", b"this is no container")]));
+    let (_dir, path) = holding(
+        "libbad.so",
+        &library(&[(".nv_fatbin", b"this is no container")]),
+    );
     let (code, value) = json(&path, &[]);
-    assert_eq!((code, value["findings"][0]["code"].as_str()), (Some(1), Some("fatbin-unreadable")));
+    assert_eq!(
+        (code, value["findings"][0]["code"].as_str()),
+        (Some(1), Some("fatbin-unreadable"))
+    );
     let (_dir, path) = holding("empty.ptx", b"");
     let (code, value) = json(&path, &[]);
-    assert_eq!((code, value["findings"][0]["code"].as_str()), (Some(1), Some("gpu-file-empty")));
+    assert_eq!(
+        (code, value["findings"][0]["code"].as_str()),
+        (Some(1), Some("gpu-file-empty"))
+    );
     let done = gpu(&path.with_file_name("missing.so"), &[]);
     assert_eq!(done.status.code(), Some(2));
-    assert!(String::from_utf8(done.stderr).unwrap().contains("missing.so"));
+    assert!(
+        String::from_utf8(done.stderr)
+            .unwrap()
+            .contains("missing.so")
+    );
 }
 
 #[test]
 fn one_library_of_many_without_the_device_decides() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, arch| {
-        std::fs::write(dir.path().join(name), library(&[(".nv_fatbin", &container(&[sass(arch, 0)]))])).unwrap();
+        std::fs::write(
+            dir.path().join(name),
+            library(&[(".nv_fatbin", &container(&[sass(arch, 0)]))]),
+        )
+        .unwrap();
     };
     write("good.so", 120);
     write("bad.so", 90);
@@ -87,7 +119,10 @@ fn one_library_of_many_without_the_device_decides() {
     assert_eq!(value["findings"].as_array().unwrap().len(), 1);
     assert_eq!(value["findings"][0]["path"], "bad.so");
     let text = String::from_utf8(gpu(dir.path(), &["--cc", "12.1"]).stdout).unwrap();
-    assert!(text.contains("capability 12.1: native in 1; none in 1 (bad.so)\n"), "{text}");
+    assert!(
+        text.contains("capability 12.1: native in 1; none in 1 (bad.so)\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -96,37 +131,67 @@ fn ptx_of_separate_compilation_is_seen() {
     let (_dir, path) = holding("librdc.so", &library(&[("__nv_relfatbin", &inputs)]));
     let (_, value) = json(&path, &[]);
     let library = &value["libraries"][0];
-    assert_eq!((library["containers"].as_u64(), library["relocatable"].as_u64()), (Some(0), Some(1)));
-    let names: Vec<&str> =
-        library["relocatable_code"].as_array().unwrap().iter().filter_map(|c| c["name"].as_str()).collect();
+    assert_eq!(
+        (
+            library["containers"].as_u64(),
+            library["relocatable"].as_u64()
+        ),
+        (Some(0), Some(1))
+    );
+    let names: Vec<&str> = library["relocatable_code"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|c| c["name"].as_str())
+        .collect();
     assert_eq!(names, ["sm_80", "compute_80"]);
 }
 
 #[test]
 fn kernels_are_named_and_expected_ones_must_be_there() {
-    let code = container(&[entry(2, 90, 1 << 15, (1, 8), &cubin(&["_Z6kernelPf", "plain"])), ptx(90, (9, 0))]);
+    let code = container(&[
+        entry(2, 90, 1 << 15, (1, 8), &cubin(&["_Z6kernelPf", "plain"])),
+        ptx(90, (9, 0)),
+    ]);
     let (_dir, path) = holding("libops.so", &library(&[(".nv_fatbin", &code)]));
     let (code, value) = json(&path, &["--kernels"]);
     assert_eq!(code, Some(0));
     let entries = value["libraries"][0]["kernels"].as_array().unwrap();
-    assert_eq!(entries[0]["kernels"], serde_json::json!(["_Z6kernelPf", "plain"]));
+    assert_eq!(
+        entries[0]["kernels"],
+        serde_json::json!(["_Z6kernelPf", "plain"])
+    );
     assert_eq!(entries[1]["target"], "sm_90");
     for name in ["plain", "kernel", "_Z6kernelPf", "sm_90", "compute_90"] {
-        assert_eq!(gpu(&path, &["--expect", name]).status.code(), Some(0), "{name}");
+        assert_eq!(
+            gpu(&path, &["--expect", name]).status.code(),
+            Some(0),
+            "{name}"
+        );
     }
     for name in ["kern", "other", "sm_90a", "sm_80", "compute_80", "lto_90"] {
         let (code, value) = json(&path, &["--expect", name]);
-        assert_eq!((code, value["findings"][0]["code"].as_str()), (Some(1), Some("gpu-expected-missing")), "{name}");
+        assert_eq!(
+            (code, value["findings"][0]["code"].as_str()),
+            (Some(1), Some("gpu-expected-missing")),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn ptx_for_another_target_than_its_header_says_is_found() {
     let wrong = entry(1, 90, 1 << 13, (9, 0), ptx_text(80, &["k"]).as_bytes());
-    let (_dir, path) = holding("libops.so", &library(&[(".nv_fatbin", &container(&[wrong]))]));
+    let (_dir, path) = holding(
+        "libops.so",
+        &library(&[(".nv_fatbin", &container(&[wrong]))]),
+    );
     assert_eq!(gpu(&path, &[]).status.code(), Some(0));
     let (code, value) = json(&path, &["--kernels"]);
-    assert_eq!((code, value["findings"][0]["code"].as_str()), (Some(1), Some("ptx-target-mismatch")));
+    assert_eq!(
+        (code, value["findings"][0]["code"].as_str()),
+        (Some(1), Some("ptx-target-mismatch"))
+    );
 }
 
 #[test]
@@ -135,7 +200,13 @@ fn cubins_and_ptx_are_files_of_their_own() {
     let (code, value) = json(&path, &["--kernels", "--cc", "12.0"]);
     assert_eq!(code, Some(0));
     let library = &value["libraries"][0];
-    assert_eq!((library["code"][0]["name"].as_str(), library["code"][0]["isa"].as_str()), (Some("compute_90"), Some("9.0")));
+    assert_eq!(
+        (
+            library["code"][0]["name"].as_str(),
+            library["code"][0]["isa"].as_str()
+        ),
+        (Some("compute_90"), Some("9.0"))
+    );
     assert_eq!(library["coverage"][0]["verdict"], "jit");
     assert_eq!(library["kernels"][0]["kernels"][0], "k");
     let mut bytes = cubin(&["k"]);
@@ -151,7 +222,13 @@ fn code_that_the_library_chooses_itself_needs_one_container_only() {
     let both = [container(&[sass(75, 0)]), container(&[sass(90, 0)])].concat();
     let bytes = library(&[(".nv_fatbin", &both)]);
     let (_dir, path) = holding("libcublas.so.13", &bytes);
-    assert_eq!(gpu(path.parent().unwrap(), &["--cc", "9.0"]).status.code(), Some(0));
+    assert_eq!(
+        gpu(path.parent().unwrap(), &["--cc", "9.0"]).status.code(),
+        Some(0)
+    );
     let (_dir, path) = holding("libops.so", &bytes);
-    assert_eq!(gpu(path.parent().unwrap(), &["--cc", "9.0"]).status.code(), Some(1));
+    assert_eq!(
+        gpu(path.parent().unwrap(), &["--cc", "9.0"]).status.code(),
+        Some(1)
+    );
 }

@@ -4,6 +4,7 @@
 
 mod elf;
 mod floor;
+mod gpu;
 mod needs;
 mod paths;
 mod policy;
@@ -18,6 +19,7 @@ use crate::base::finding::{Finding, Severity};
 use crate::base::target::Arch;
 use crate::build::assemble::Tree;
 use crate::build::recipe::{RecipeFile, Waiver};
+use crate::formats::bundle::Coverage;
 use crate::formats::floor::{DottedVersion, Floor, HostNeed, NotDotted};
 
 pub use policy::Policy;
@@ -90,6 +92,8 @@ pub struct Report {
     pub blame: Vec<Blame>,
     /// Libraries that the host has to give, by name.
     pub host_needs: Vec<HostNeed>,
+    /// GPU code per library.
+    pub coverage: Vec<Coverage>,
 }
 
 /// A tree with error findings.
@@ -158,5 +162,6 @@ pub fn report(tree: &Tree, request: &AuditRequest, policy: &Policy) -> Report {
         floor,
         blame,
         host_needs,
+        coverage: gpu::coverage(tree),
     }
 }

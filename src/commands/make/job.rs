@@ -218,7 +218,7 @@ impl Job {
                 torch,
                 cuda,
                 cuda_arch: (!declared.is_empty()).then_some(CudaArch { declared }),
-                coverage: Vec::new(),
+                coverage: audited.report().coverage.clone(),
                 floor: audited.report().floor.clone(),
                 host_needs: audited.report().host_needs.clone(),
                 shims: Vec::new(),
