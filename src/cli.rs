@@ -130,7 +130,7 @@ pub struct MakeArgs {
     /// Which recipe, and where its indexes are.
     #[command(flatten)]
     pub recipe: RecipeArgs,
-    /// Source instead of the recipe's: a folder, or a git URL with `@REVISION`.
+    /// Source instead of the recipe's: a folder, or a git address, with `@REVISION` for one that is not its newest.
     #[arg(long, value_name = "PATH|URL")]
     pub source: Option<String>,
     /// Folder the bundle is written to.

@@ -23,7 +23,7 @@ use crate::build::pack::PackRequest;
 use crate::build::recipe::{self, Recipe, Wanted};
 use crate::cli::{BytecodeArg, Global, MakeArgs};
 use crate::commands::lock::{May, ensure};
-use crate::commands::source::{self, Origin};
+use crate::commands::source::{Origin, Search};
 use crate::commands::{Failure, edge};
 use crate::formats::bundle::{BundleFacts, Cuda, CudaArch, FORMAT_VERSION, TargetRecord};
 use crate::formats::component::ComponentKind;
@@ -93,14 +93,16 @@ impl Job {
             None if bytecode => return Err(no_compiler(&interpreter)),
             _ => None,
         };
-        let source = source::find(
-            args.source.as_deref(),
-            &recipe,
-            &found.lock,
-            &cache,
-            &fetcher,
-            &dir,
-        )?;
+        let source = Search {
+            asked: args.source.as_deref(),
+            recipe: &recipe,
+            lock: &found.lock,
+            cache: &cache,
+            fetcher: &fetcher,
+            dir: &dir,
+            offline: global.offline,
+        }
+        .find()?;
         let mut inputs = vec![input];
         inputs.extend(found.lock.wheels.iter().map(|w| Input::wheel(w, &common)));
         inputs.extend(source.as_ref().map(|s| s.input(&common)));
