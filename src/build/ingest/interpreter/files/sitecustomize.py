@@ -73,18 +73,20 @@ def _load_libraries(root):
 
 
 def _give_a_home():
-    """Packages ask for the home folder when they are imported; a user without a name has none unless HOME says so."""
+    """Packages ask for the user's name and home when they are imported; a user id without an entry has neither."""
     import os
     import pwd
     import stat
 
-    if os.environ.get("HOME"):
-        return
     try:
         pwd.getpwuid(os.getuid())
         return
     except KeyError:
         pass
+    if not any(os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME")):
+        os.environ["LOGNAME"] = f"uid{os.getuid()}"
+    if os.environ.get("HOME"):
+        return
     for temporary in (os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp"):
         place = f"{temporary}/pointcept-runtime-{os.getuid()}"
         if not temporary.startswith("/"):
