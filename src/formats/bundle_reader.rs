@@ -2,14 +2,15 @@
 //! of segments decoded alone and by any number of threads. What the table says is checked against the frame before
 //! anything is believed; blocks are checked by XXH3 before they are decoded.
 //!
-//! Without a table a bundle is read front to back: [`front_to_back`].
+//! What cannot be read at random is read front to back: [`front_to_back`].
 
 use std::io::{self, Read};
 use std::ops::Range;
 
 use super::bundle::{BUNDLE_JSON, Bundle, BundleJsonError, MAX_BUNDLE_JSON};
-use super::manifest;
-use super::segment_table::{FOOTER_SIZE, Footer, Part, Segment, SegmentTable, TableError};
+use super::manifest::{self, Complete};
+use super::segment_table::{Part, Segment, SegmentTable};
+use super::tail::{self, TailError};
 use super::tar_reader::{Ends, Entries, TarReadError};
 use crate::base::digest::Digest;
 use crate::base::fs::ReadAt;
@@ -35,12 +36,9 @@ pub enum BundleReadError {
     /// Not a bundle at all.
     #[error("this is no bundle")]
     Header(#[source] SegmentError),
-    /// The segment table is missing or damaged.
+    /// The end with the segment table is missing or damaged.
     #[error("the bundle is cut short or damaged at its end")]
-    Table(#[source] TableError),
-    /// The frame does not end where the table says.
-    #[error("the bundle's frame does not end where its segment table says")]
-    FrameEnd,
+    End(#[source] TailError),
     /// A segment whose bytes are not those that were written.
     #[error("segment {0} is damaged: its checksum does not match")]
     Checksum(usize),
@@ -68,9 +66,9 @@ pub enum BundleReadError {
     /// The list of files is damaged.
     #[error("could not read the bundle's list of files")]
     Files(#[from] manifest::ManifestError),
-    /// bundle.json and segment table speak of different components.
-    #[error("bundle.json names other components than the segment table")]
-    Components,
+    /// bundle.json and the bundle's end speak of different things.
+    #[error("bundle.json names other components, layers or files than the end of the bundle")]
+    Differs,
     /// files.jsonl is not the one bundle.json names.
     #[error("the list of files is not the one bundle.json was written with")]
     FilesDigest,
@@ -91,6 +89,7 @@ pub struct BundleReader<R> {
     source: R,
     header: FrameHeader,
     table: SegmentTable,
+    complete: Complete,
     size: u64,
 }
 
@@ -110,31 +109,24 @@ impl<R: ReadAt> BundleReader<R> {
         let have = size.min(FRAME_HEADER_SIZE as u64) as usize;
         read(&mut start[..have], 0, "the beginning of the bundle")?;
         let header = FrameHeader::parse(&start).map_err(BundleReadError::Header)?;
-        let table = |e| BundleReadError::Table(e);
-        let least = (FRAME_HEADER_SIZE + LAST_BLOCK.len() + FOOTER_SIZE) as u64;
-        if size < least {
-            return Err(table(TableError::Missing));
-        }
-        let what = "the segment table";
-        let mut footer = [0; FOOTER_SIZE];
-        read(&mut footer, size - FOOTER_SIZE as u64, what)?;
-        let footer = Footer::parse(&footer).map_err(table)?;
-        let begin = size
-            .checked_sub(footer.frame_size())
-            .filter(|begin| *begin >= (FRAME_HEADER_SIZE + LAST_BLOCK.len()) as u64)
-            .ok_or(table(TableError::Damaged("it is longer than the file")))?;
-        let mut frame = vec![0; footer.frame_size() as usize];
-        read(&mut frame, begin, what)?;
-        let parsed = SegmentTable::parse(&frame, &footer, &header, size).map_err(table)?;
-        let mut last = [0; LAST_BLOCK.len()];
-        read(&mut last, begin - LAST_BLOCK.len() as u64, what)?;
-        if last != LAST_BLOCK {
-            return Err(BundleReadError::FrameEnd);
-        }
+        let what = "the end of the bundle";
+        let short = || BundleReadError::End(TailError::End);
+        let mut end = [0; tail::END_SIZE];
+        let at = size.checked_sub(end.len() as u64).ok_or_else(short)?;
+        read(&mut end, at, what)?;
+        let length = tail::length(&end).map_err(BundleReadError::End)?;
+        let at = size
+            .checked_sub(length + LAST_BLOCK.len() as u64)
+            .filter(|at| *at >= FRAME_HEADER_SIZE as u64)
+            .ok_or_else(short)?;
+        let mut blocks = vec![0; length as usize];
+        read(&mut blocks, at, what)?;
+        let (table, complete) = tail::read(&blocks, at, &header).map_err(BundleReadError::End)?;
         Ok(Self {
             source,
             header,
-            table: parsed,
+            table,
+            complete,
             size,
         })
     }
@@ -210,12 +202,23 @@ impl<R: ReadAt> BundleReader<R> {
     /// bundle.json, from the first segment.
     pub fn describe(&self) -> Result<Described, BundleReadError> {
         let described = describe(&mut self.head())?;
-        let ids = described.bundle.components.iter().map(|c| c.id);
-        if ids.eq(self.table.components.iter().copied()) {
+        let bundle = &described.bundle;
+        let ids = bundle.components.iter().map(|c| c.id);
+        let layers = &self.complete.layers;
+        let known = |id| bundle.layers.iter().any(|layer| layer.id == id);
+        if ids.eq(self.table.components.iter().copied())
+            && layers.iter().copied().all(known)
+            && self.complete.files == bundle.digests.files
+        {
             Ok(described)
         } else {
-            Err(BundleReadError::Components)
+            Err(BundleReadError::Differs)
         }
+    }
+
+    /// What `.complete` says.
+    pub fn complete(&self) -> &Complete {
+        &self.complete
     }
 
     /// The rows of files.jsonl, from the first segments.
@@ -230,7 +233,12 @@ impl<R: ReadAt> BundleReader<R> {
         if Digest::of(&bytes) != described.bundle.digests.files {
             return Err(BundleReadError::FilesDigest);
         }
-        Ok(manifest::read_files(&bytes)?)
+        let rows = manifest::read_files(&bytes)?;
+        if rows.len() as u64 == self.complete.entries {
+            Ok(rows)
+        } else {
+            Err(BundleReadError::Differs)
+        }
     }
 
     fn head(&self) -> Entries<Stream<'_, R>> {

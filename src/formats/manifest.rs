@@ -203,7 +203,7 @@ pub fn layer_id<'a>(components: impl IntoIterator<Item = &'a Digest>) -> Digest 
 }
 
 /// `.complete`, line by line: `bundle 1`, `entries N` (rows of files.jsonl), `files SHA256` (of files.jsonl), and
-/// `layer ID` for each `.layers/ID.json` the tree must have.
+/// `layer ID` for each `.layers/ID.json` the tree must have, and `tail N`, the bytes of the archive's last segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complete {
     /// Rows of files.jsonl.
@@ -212,6 +212,8 @@ pub struct Complete {
     pub files: Digest,
     /// Layers it needs.
     pub layers: Vec<Digest>,
+    /// Bytes of the blocks of the last segment, in which it stands: how a reader finds the segment table.
+    pub tail: u64,
 }
 
 impl Complete {
@@ -221,6 +223,7 @@ impl Complete {
         for layer in &self.layers {
             out.push_str(&format!("layer {layer}\n"));
         }
+        out.push_str(&format!("tail {}\n", self.tail));
         out.into_bytes()
     }
 
@@ -235,6 +238,9 @@ impl Complete {
         }
         let entries = next("entries ").and_then(|n| n.parse().ok());
         let files = next("files ").and_then(|d| d.parse().ok());
+        let tail = lines
+            .next_back()
+            .and_then(|line| line.strip_prefix("tail "));
         let layers = lines.map(|line| line.strip_prefix("layer ")?.parse().ok());
         let out = Self {
             entries: entries.ok_or(bad("no count of entries"))?,
@@ -242,6 +248,9 @@ impl Complete {
             layers: layers
                 .collect::<Option<_>>()
                 .ok_or(bad("not the id of a layer"))?,
+            tail: tail
+                .and_then(|n| n.parse().ok())
+                .ok_or(bad("no size of the last segment"))?,
         };
         if out.to_bytes() == bytes {
             Ok(out)
@@ -303,6 +312,7 @@ mod tests {
             entries: 7,
             files,
             layers: vec![layer_id([&files])],
+            tail: 9,
         };
         let bytes = complete.to_bytes();
         assert_eq!(Complete::parse(&bytes).unwrap(), complete);

@@ -15,6 +15,7 @@ pub mod record;
 pub mod segment_table;
 pub mod simple_index;
 pub mod tags;
+pub mod tail;
 pub mod tar_entry;
 pub mod tar_reader;
 pub mod wheel;

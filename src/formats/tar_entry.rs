@@ -1,5 +1,6 @@
 //! Tar entries in the one dialect bundles use: ustar where path, link target and size fit, else one PAX header
-//! (POSIX.1-2001) with `path`, `linkpath` and `size` before it. Never GNU, global or sparse headers.
+//! (POSIX.1-2001) with `path`, `linkpath` and `size` before it, and for the last entry `comment`. Never GNU, global or
+//! sparse headers.
 //!
 //! An entry's path, mode and size in, the bytes before its content out. Owners are 0 without names and the time is
 //! one constant, so the same entry is the same bytes wherever it is made. Paths are relative to the bundle's root;
@@ -93,6 +94,24 @@ pub fn header(
     let shown = if size > MAX_USTAR_SIZE { 0 } else { size };
     out.extend_from_slice(&block(prefix, short, cut(&link, NAME), flag, mode, shown));
     Ok(out)
+}
+
+/// The header of a file of the root folder with a PAX comment before it, which every tar program passes over.
+pub fn header_with_comment(path: &str, size: u64, comment: &str) -> Result<Vec<u8>, TarEntryError> {
+    let mut records = Vec::new();
+    record(&mut records, "comment", comment);
+    let mut out = Vec::new();
+    pax(&mut out, &records);
+    out.extend_from_slice(&header(path, &EntryKind::File, 0o644, size)?);
+    Ok(out)
+}
+
+/// A PAX header and its records.
+fn pax(out: &mut Vec<u8>, records: &[u8]) {
+    let len = records.len() as u64;
+    out.extend_from_slice(&block("", "././@PaxHeader", "", b'x', 0o644, len));
+    out.extend_from_slice(records);
+    out.resize(out.len() + padding(len), 0);
 }
 
 /// Zero bytes between the end of `size` bytes of content and the next block.

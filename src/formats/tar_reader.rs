@@ -8,10 +8,11 @@ use std::io::{self, Read};
 
 use super::bundle::ROOT;
 use super::component::EntryKind;
+use super::manifest::COMPLETE;
 use super::tar_entry::{self, BLOCK, padding};
 
-/// More bytes of PAX records than two paths and a size take.
-const MAX_PAX: u64 = 16 << 10;
+/// Most bytes of PAX records: that many, other programs take too.
+const MAX_PAX: u64 = 1 << 20;
 
 /// Why an archive is not in the dialect of bundles.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +65,7 @@ pub struct Entries<R> {
     content: u64,
     padding: u64,
     last: Option<String>,
+    comment: Option<String>,
     ends: Ends,
     done: bool,
 }
@@ -86,6 +88,7 @@ impl<R: Read> Entries<R> {
             content: 0,
             padding: 0,
             last: None,
+            comment: None,
             ends,
             done: false,
         }
@@ -110,7 +113,11 @@ impl<R: Read> Entries<R> {
             return Ok(None);
         }
         let (entry, raw) = self.entry(&first)?;
-        let again = tar_entry::header(&entry.path, &entry.kind, entry.mode, entry.size);
+        let again = match &self.comment {
+            None => tar_entry::header(&entry.path, &entry.kind, entry.mode, entry.size),
+            Some(_) if entry.path != COMPLETE => return Err(self.bad("a comment")),
+            Some(comment) => tar_entry::header_with_comment(&entry.path, entry.size, comment),
+        };
         if again.ok().as_ref() != Some(&raw) {
             return Err(self.bad("another form of header"));
         }
@@ -120,6 +127,11 @@ impl<R: Read> Entries<R> {
         }
         self.last = Some(entry.path.clone());
         Ok(Some(entry))
+    }
+
+    /// The PAX comment before the entry that [`Self::next_entry`] gave last; only `.complete` has one.
+    pub fn comment(&self) -> Option<&str> {
+        self.comment.as_deref()
     }
 
     /// The content of the entry that [`Self::next_entry`] gave last.
@@ -156,6 +168,7 @@ impl<R: Read> Entries<R> {
             raw.extend_from_slice(&bytes);
             raw.extend_from_slice(&header);
         }
+        self.comment = records.comment;
         let text = |field: &[u8]| field_text(field).map(str::to_owned);
         let what = "a name that is not UTF-8";
         let name = text(&header[..100]).ok_or_else(|| self.bad(what))?;
@@ -294,12 +307,13 @@ impl<R: Read> Read for Content<'_, R> {
     }
 }
 
-/// The three PAX records bundles have.
+/// The four PAX records bundles have.
 #[derive(Default)]
 struct Records {
     path: Option<String>,
     linkpath: Option<String>,
     size: Option<u64>,
+    comment: Option<String>,
 }
 
 impl Records {
@@ -313,6 +327,7 @@ impl Records {
             match key {
                 "path" => out.path = Some(value.to_owned()),
                 "linkpath" => out.linkpath = Some(value.to_owned()),
+                "comment" => out.comment = Some(value.to_owned()),
                 "size" => out.size = Some(value.parse().ok()?),
                 _ => return None,
             }

@@ -211,23 +211,17 @@ fn every_truncation_is_an_error_of_our_reader() {
     let dir = tempfile::tempdir().unwrap();
     let packed = bundle(dir.path(), true);
     let bytes = std::fs::read(&packed.path).unwrap();
-    let reader = BundleReader::open(&bytes[..]).unwrap();
-    let last = reader.table().segments.last().unwrap();
-    let frame_end = (last.offset + last.packed + 3) as usize;
     let cuts = (0..bytes.len())
         .step_by(1009)
-        .chain(frame_end - 200..bytes.len());
+        .chain(bytes.len() - 5000..bytes.len());
     for cut in cuts {
         assert!(BundleReader::open(&bytes[..cut]).is_err(), "{cut} by table");
-        // The frame is whole where only the table is missing.
-        if cut != frame_end {
-            let read = || -> Result<(), Box<dyn std::error::Error>> {
-                let mut entries = front_to_back(&bytes[..cut])?;
-                while entries.next_entry()?.is_some() {}
-                Ok(())
-            };
-            assert!(read().is_err(), "{cut} front to back");
-        }
+        let read = || -> Result<(), Box<dyn std::error::Error>> {
+            let mut entries = front_to_back(&bytes[..cut])?;
+            while entries.next_entry()?.is_some() {}
+            Ok(())
+        };
+        assert!(read().is_err(), "{cut} front to back");
     }
 }
 

@@ -63,6 +63,34 @@ impl FrameHeader {
     }
 }
 
+/// Bytes as raw blocks, not compressed: they can be found and read without a decoder.
+pub fn raw_blocks(content: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(content.len() + 64);
+    for part in content.chunks(MAX_BLOCK) {
+        let [a, b, c, _] = ((part.len() as u32) << 3).to_le_bytes();
+        out.extend_from_slice(&[a, b, c]);
+        out.extend_from_slice(part);
+    }
+    out
+}
+
+/// The bytes of a row of raw blocks; other blocks are refused.
+pub fn raw_content(blocks: &[u8]) -> Result<Vec<u8>, SegmentError> {
+    check_blocks(blocks)?;
+    let mut out = Vec::with_capacity(blocks.len());
+    let mut rest = blocks;
+    while let Some((&[a, b, c], body)) = rest.split_first_chunk::<3>() {
+        let header = u32::from_le_bytes([a, b, c, 0]);
+        let size = (header >> 3) as usize;
+        let offset = blocks.len() - rest.len();
+        let what = "a block that is not raw";
+        let content = body.get(..size).filter(|_| header & 0b110 == 0);
+        out.extend_from_slice(content.ok_or(SegmentError::Blocks { offset, what })?);
+        rest = body.get(size..).unwrap_or_default();
+    }
+    Ok(out)
+}
+
 /// Walks the block headers: whole blocks, none of them the last. So a decoder that starts or goes on here sees the
 /// same blocks as one that reads the file from its beginning.
 pub fn check_blocks(blocks: &[u8]) -> Result<(), SegmentError> {
@@ -121,6 +149,18 @@ mod tests {
             bad[at] = value;
             assert!(FrameHeader::parse(&bad).is_err(), "byte {at} = {value}");
         }
+    }
+
+    #[test]
+    fn raw_blocks_come_back_and_others_are_refused() {
+        for len in [0, 1, MAX_BLOCK, MAX_BLOCK + 1, 3 * MAX_BLOCK] {
+            let content: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            let blocks = raw_blocks(&content);
+            assert_eq!(raw_content(&blocks).unwrap(), content);
+            let frame = [&frame_header(len as u64, 21)[..], &blocks, &LAST_BLOCK].concat();
+            assert!(zstd::decode_all(&frame[..]).unwrap() == content);
+        }
+        assert!(raw_content(&[(9 << 3) | 2, 0, 0, b'x']).is_err());
     }
 
     #[test]

@@ -14,7 +14,9 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 pub use foreign::FrameReader;
-pub use frame::{FRAME_HEADER_SIZE, FrameHeader, LAST_BLOCK, check_blocks, frame_header};
+pub use frame::{
+    FRAME_HEADER_SIZE, FrameHeader, LAST_BLOCK, check_blocks, frame_header, raw_blocks, raw_content,
+};
 use libzstd::{Context, RepeatOffsets};
 
 /// No segment holds more bytes of tar than this, so a reader knows how much memory it needs at most.

@@ -21,7 +21,8 @@ pub(super) struct Contents {
     pub folders: BTreeSet<String>,
     /// Path and bytes of the base layer's record, where there is a base layer.
     pub base_record: Option<(String, Vec<u8>)>,
-    pub complete: Vec<u8>,
+    /// The length of the last segment is not known yet.
+    pub complete: Complete,
 }
 
 /// Computes it.
@@ -61,6 +62,7 @@ pub(super) fn contents(parts: &[Placed], request: &PackRequest) -> Result<Conten
         entries: rows.len() as u64,
         files: digest,
         layers: base.iter().map(|record| record.id).collect(),
+        tail: 0,
     };
     let bundle = bundle(parts, request, digest);
     let bundle_json = bundle.to_bytes()?;
@@ -71,7 +73,7 @@ pub(super) fn contents(parts: &[Placed], request: &PackRequest) -> Result<Conten
         files,
         folders,
         base_record,
-        complete: complete.to_bytes(),
+        complete,
     })
 }
 

@@ -9,6 +9,7 @@ use crate::formats::bundle::BUNDLE_JSON;
 use crate::formats::component::{EntryKind, Layer, SegmentRef};
 use crate::formats::manifest;
 use crate::formats::segment_table::{Part, Segment, SegmentTable};
+use crate::formats::tail;
 use crate::formats::tar_entry::{self, BLOCK, TarEntryError, padding};
 
 /// A row of bytes of the bundle.
@@ -54,11 +55,7 @@ pub(super) fn lay<'a>(
         row.component(number, part)?;
     }
     row.base_record(base_record.take())?;
-    let mut tail = Vec::new();
-    tar_entry::append_file(&mut tail, manifest::COMPLETE, 0o644, &contents.complete)
-        .map_err(own)?;
-    tail.extend_from_slice(&tar_entry::END);
-    row.made(vec![tail], Part::Tail)?;
+    row.tail(contents)?;
     Ok(row.close())
 }
 
@@ -144,14 +141,21 @@ impl<'a> Row<'a, '_> {
         Ok(())
     }
 
-    /// Frame header in front; last block and segment table behind.
+    /// The last segment: `.complete` with the table of all others.
+    fn tail(&mut self, contents: &Contents) -> Result<(), PackError> {
+        let (blocks, tar) = tail::write(&self.table, &contents.complete)?;
+        let (packed, xxh3) = (blocks.len() as u64, segments::xxh3(&blocks));
+        self.push(Piece::Bytes(blocks), Part::Tail, packed, tar, xxh3);
+        Ok(())
+    }
+
+    /// Frame header in front, last block behind.
     fn close(self) -> Laid<'a> {
         let header = frame_header(self.unpacked, self.encoding.window_log);
-        let table = self.table.to_bytes();
-        let size = self.offset + (LAST_BLOCK.len() + table.len()) as u64;
+        let size = self.offset + LAST_BLOCK.len() as u64;
         let mut pieces = vec![Piece::Bytes(header.to_vec())];
         pieces.extend(self.pieces);
-        pieces.push(Piece::Bytes([&LAST_BLOCK[..], &table].concat()));
+        pieces.push(Piece::Bytes(LAST_BLOCK.to_vec()));
         Laid { pieces, size }
     }
 }

@@ -19,6 +19,7 @@ use crate::build::assemble::Placed;
 use crate::build::audit::Audited;
 use crate::formats::bundle::{Bundle, BundleFacts, BundleJsonError};
 use crate::formats::manifest::ManifestError;
+use crate::formats::tail::TailError;
 use crate::formats::tar_entry::TarEntryError;
 
 /// What packing is told beside the tree.
@@ -129,6 +130,9 @@ pub enum PackError {
     /// A segment that could not be made.
     #[error("could not make the segments of the bundle's own files")]
     Segment(#[from] SegmentError),
+    /// The end of the bundle could not be made.
+    #[error("could not make the end of the bundle")]
+    Tail(#[from] TailError),
     /// bundle.json could not be written.
     #[error("could not write bundle.json")]
     Json(#[from] BundleJsonError),
