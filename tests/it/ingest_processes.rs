@@ -38,7 +38,18 @@ fn ingest(folder: &Path) -> String {
         send.send(item(position, path)).unwrap();
     }
     drop(send);
-    let stored = engine.run(receive).unwrap();
+    let stored = match engine.run(receive) {
+        Ok(stored) => stored,
+        Err(error) => {
+            let mut text = format!("error: {error}\n");
+            let mut cause = std::error::Error::source(&error);
+            while let Some(error) = cause {
+                text.push_str(&format!("  caused by: {error}\n"));
+                cause = error.source();
+            }
+            return text;
+        }
+    };
     let mut out = String::new();
     for one in &stored {
         one.check().unwrap();
@@ -112,7 +123,20 @@ fn the_helper_process_of_other_tests() {
 }
 
 fn helper(folder: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+    start(Command::new(std::env::current_exe().unwrap()), folder)
+}
+
+/// A helper that can write no file of more than so many blocks of 512 bytes, as on a full disk.
+fn limited_helper(folder: &Path, blocks: u32) -> Child {
+    let mut shell = Command::new("sh");
+    // An ignored signal stays ignored: the write fails instead.
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    shell.args(["-c", &script]).arg(std::env::current_exe().unwrap());
+    start(shell, folder)
+}
+
+fn start(mut command: Command, folder: &Path) -> Child {
+    command
         .args([
             "--exact",
             "ingest_processes::the_helper_process_of_other_tests",
@@ -191,24 +215,54 @@ fn two_processes_at_once_do_the_work_once() {
     assert_eq!(made(&texts[0]).len(), 3);
 }
 
+/// Names in the cache that are neither entries nor the folder of claims.
+fn left_over(store: &Store) -> Vec<String> {
+    let names = std::fs::read_dir(store.root()).unwrap();
+    names
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with('.') && name != ".claims")
+        .collect()
+}
+
 #[test]
-fn a_killed_process_leaves_nothing_that_harms() {
+fn a_write_that_fails_gives_one_message_and_leaves_nothing_half_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let noise: Vec<u8> = (0..3_u64 << 20)
+        .map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u8)
+        .collect();
+    let mut zip = zip::ZipWriter::new(std::fs::File::create(dir.path().join("one.whl")).unwrap());
+    let stored = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Stored);
+    zip.start_file("noise", stored).unwrap();
+    zip.write_all(&noise).unwrap();
+    zip.finish().unwrap();
+    let text = said(limited_helper(dir.path(), 1000));
+    assert!(text.contains("error: ") && text.contains("could not write"), "{text}");
+    let store = Store::new(&dir.path().join("cache"));
+    assert_eq!(store.size().unwrap().components, 0);
+    assert_eq!(left_over(&store), Vec::<String>::new());
+    let text = said(helper(dir.path()));
+    assert!(text.contains("one ") && !text.contains("error"), "{text}");
+}
+
+#[test]
+fn killed_processes_and_pruning_leave_nothing_that_harms() {
     let dir = folder_of_three();
     let store = Store::new(&dir.path().join("cache"));
-    for round in 0..10 {
-        let mut child = helper(dir.path());
-        std::thread::sleep(Duration::from_millis(round * 25));
-        let _ = child.kill();
-        child.wait().unwrap();
-        assert_eq!(store.verify().unwrap(), [], "after {round} rounds");
+    let everything = || std::time::SystemTime::now() + Duration::from_secs(1000);
+    for round in 0..12 {
+        let mut killed = helper(dir.path());
+        let other = helper(dir.path());
+        std::thread::sleep(Duration::from_millis(round * 20));
+        if round % 3 == 0 {
+            store.prune(everything()).unwrap();
+        }
+        let _ = killed.kill();
+        killed.wait().unwrap();
+        let text = said(other);
+        assert!(text.contains("one ") && text.contains("three "), "round {round}: {text}");
+        assert_eq!(store.verify().unwrap(), [], "round {round}");
     }
-    let text = said(helper(dir.path()));
-    assert!(text.contains("one ") && text.contains("three "), "{text}");
-    assert_eq!(store.verify().unwrap(), []);
-    let hidden = std::fs::read_dir(store.root()).unwrap().filter(|entry| {
-        let name = entry.as_ref().unwrap().file_name();
-        let name = name.to_str().unwrap();
-        name.starts_with('.') && name != ".claims"
-    });
-    assert_eq!(hidden.count(), 0, "orphans are swept");
+    said(helper(dir.path()));
+    assert_eq!(left_over(&store), Vec::<String>::new(), "orphans are swept");
 }

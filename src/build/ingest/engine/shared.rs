@@ -1,6 +1,7 @@
 //! What workers share, and what each does with a job.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -13,7 +14,6 @@ use super::work::{Row, Start, Work};
 use super::{DISK, Engine, Item, MEMORY, finish, part, stream};
 use crate::build::ingest::IngestError;
 use crate::build::ingest::bytecode::{BytecodeError, Compiler};
-use crate::build::ingest::error::Cause;
 use crate::build::ingest::store::{Claim, Claimed, Store, StoreError, Stored};
 
 /// Compiling a byte takes about as long as ingesting so many.
@@ -69,7 +69,7 @@ pub(super) struct Shared<'a> {
     pub buffers: Buffers,
     pub changed: Condvar,
     results: Mutex<Results>,
-    program: OnceLock<Option<PathBuf>>,
+    program: OnceLock<Result<Option<PathBuf>, Arc<dyn Error + Send + Sync>>>,
 }
 
 impl<'a> Shared<'a> {
@@ -180,16 +180,16 @@ impl<'a> Shared<'a> {
         }
     }
 
+    /// The program that compiles, or why there is none: the same answer for every worker.
     fn program(&self) -> Result<PathBuf, BytecodeError> {
-        let mut failed = None;
-        let program = self.program.get_or_init(|| match &self.engine.python {
-            None => None,
-            Some(python) => python().map_err(|e: Cause| failed = Some(e)).ok(),
-        });
-        match (program, failed) {
-            (Some(program), _) => Ok(program.clone()),
-            (None, Some(cause)) => Err(BytecodeError::Prepare(cause)),
-            (None, None) => Err(BytecodeError::NoInterpreter),
+        let ask = || match &self.engine.python {
+            None => Ok(None),
+            Some(python) => python().map(Some).map_err(Arc::from),
+        };
+        match self.program.get_or_init(ask) {
+            Ok(Some(program)) => Ok(program.clone()),
+            Ok(None) => Err(BytecodeError::NoInterpreter),
+            Err(cause) => Err(BytecodeError::Prepare(Box::new(Arc::clone(cause)))),
         }
     }
 
@@ -205,7 +205,6 @@ impl<'a> Shared<'a> {
             return Ok(());
         }
         let name = item.ingredients.name.clone();
-        let task = self.engine.progress.task(&name, None);
         if claim.is_none() && !anyway {
             let claimed = self.store.claim(&key).map_err(|e| match e {
                 StoreError::File(source) => StoreError::Unwritable {
@@ -237,6 +236,7 @@ impl<'a> Shared<'a> {
             self.deliver(item.position, stored);
             return Ok(());
         }
+        let task = self.engine.progress.task(&name, None);
         let plan = (item.planner)().map_err(|source| IngestError::Plan {
             name: name.clone(),
             source,
