@@ -227,8 +227,12 @@ fn left_over(store: &Store) -> Vec<String> {
 #[test]
 fn a_write_that_fails_gives_one_message_and_leaves_nothing_half_made() {
     let dir = tempfile::tempdir().unwrap();
-    let noise: Vec<u8> = (0..3_u64 << 20)
-        .map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u8)
+    let mut state = 1_u64;
+    let noise: Vec<u8> = (0..3 << 20)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        })
         .collect();
     let mut zip = zip::ZipWriter::new(std::fs::File::create(dir.path().join("one.whl")).unwrap());
     let stored = zip::write::SimpleFileOptions::default()

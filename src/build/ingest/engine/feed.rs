@@ -4,8 +4,9 @@ use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use super::jobs::{Begin, Job};
 use super::queue::{Cost, Rank};
-use super::shared::{Begin, Job, Shared};
+use super::shared::Shared;
 use super::{IngestError, Item};
 use crate::build::ingest::store::{Claimed, Owner};
 

@@ -9,6 +9,7 @@ mod compile;
 mod cut;
 mod feed;
 mod finish;
+mod jobs;
 mod memory;
 mod part;
 mod queue;
@@ -27,9 +28,10 @@ use super::error::Cause;
 use super::store::{Ingredients, Store, Stored};
 use super::{IngestError, Plan, facts};
 use crate::base::progress::Progress;
+use jobs::Job;
 pub use memory::in_memory;
 use read::Origin;
-use shared::{Job, Shared};
+use shared::Shared;
 
 /// Memory all jobs together may take, with what their encoders hold: well below the 1 GiB of the whole process.
 const MEMORY: u64 = 640 << 20;
