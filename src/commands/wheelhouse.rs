@@ -32,14 +32,11 @@ pub fn run(args: &WheelhouseArgs, global: &Global) -> Answer {
     let floor: DottedVersion = recipe.keys().floor.glibc.parse()?;
     let mut rows = Vec::new();
     for place in &args.places {
-        let target = match args.target.or_else(|| target_in(place)) {
-            Some(target) => target,
-            None => {
-                return Err(Failure {
-                    error: anyhow::anyhow!("{place} does not say which target it is for"),
-                    hint: Some("pass --target ARCH-ACCEL".to_owned()),
-                });
-            }
+        let Some(target) = args.target.or_else(|| target_in(place)) else {
+            return Err(Failure {
+                error: anyhow::anyhow!("{place} does not say which target it is for"),
+                hint: Some("pass --target ARCH-ACCEL".to_owned()),
+            });
         };
         let wanted = recipe.wanted(target)?;
         let alias = alias(&wanted)?;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -74,7 +75,9 @@ impl File {
             return Some(name.clone());
         }
         if let Some(url) = &self.url {
-            return url.path_segments()?.next_back().and_then(percent_decoded);
+            let last = url.path_segments()?.next_back()?;
+            let decoded = percent_decode_str(last).decode_utf8().ok()?;
+            return Some(decoded.into_owned());
         }
         Some(self.path.as_ref()?.rsplit('/').next()?.to_owned())
     }
@@ -122,33 +125,6 @@ impl Pylock {
         // An empty list has no `[[packages]]` table, but the standard wants the key.
         toml::to_string(self).unwrap_or_default()
     }
-}
-
-/// Decodes `%XX` once; none if the result is not UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            out.push(byte);
-            continue;
-        }
-        let digit = |b: u8| char::from(b).to_digit(16);
-        let rest = bytes.clone();
-        match rest
-            .clone()
-            .next()
-            .and_then(digit)
-            .zip(rest.skip(1).next().and_then(digit))
-        {
-            Some((high, low)) => {
-                out.push(u8::try_from(high * 16 + low).ok()?);
-                bytes.nth(1);
-            }
-            None => out.push(byte),
-        }
-    }
-    String::from_utf8(out).ok()
 }
 
 #[cfg(test)]

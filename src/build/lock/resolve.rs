@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use url::Url;
@@ -261,10 +262,10 @@ fn compile(
         }
         With::Previous(_) => {}
         With::Exactly(versions) => {
-            let lines: String = versions
-                .iter()
-                .map(|(n, v)| format!("{n}=={v}\n"))
-                .collect();
+            let mut lines = String::new();
+            for (name, version) in versions {
+                let _ = writeln!(lines, "{name}=={version}");
+            }
             write("versions.txt", &lines)?;
             args.extend(["--constraints".into(), "versions.txt".into()]);
         }

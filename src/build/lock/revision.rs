@@ -75,8 +75,7 @@ fn ask(fetcher: &Fetcher, repository: &str, rev: &str) -> Result<String, Resolve
         let last = said
             .lines()
             .map(str::trim)
-            .filter(|l| !l.is_empty())
-            .next_back();
+            .rfind(|line| !line.is_empty());
         return Err(fault(last.unwrap_or("git gives no reason").to_owned()));
     }
     let text = String::from_utf8_lossy(&output.stdout);

@@ -129,7 +129,7 @@ impl Uv {
                 found: version.to_owned(),
             });
         }
-        uv.version = version.to_owned();
+        version.clone_into(&mut uv.version);
         Ok(uv)
     }
 

@@ -10,7 +10,7 @@ use crate::base::fs;
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/recipes");
 
 pub(super) fn find(asked: &str, dir: &Path) -> Result<Recipe, RecipeError> {
-    if asked.contains('/') || asked.ends_with(".toml") {
+    if asked.contains('/') || asked.strip_suffix(".toml").is_some() {
         let path = dir.join(asked);
         let text = read(&path)?.ok_or_else(|| RecipeError::NoFile(path.clone()))?;
         return Recipe::parse(&text, &stem_of(&path), Origin::File(path));
@@ -55,7 +55,7 @@ fn names_under(dir: &Path) -> Vec<String> {
 
 fn recipe_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?.strip_suffix(".toml")?;
-    (!name.ends_with(".lock") && !name.starts_with("pylock.")).then(|| name.to_owned())
+    (name.strip_suffix(".lock").is_none() && !name.starts_with("pylock.")).then(|| name.to_owned())
 }
 
 fn stem_of(path: &Path) -> String {

@@ -91,7 +91,7 @@ pub fn of_folder(folder: &Path, arch: Arch) -> Result<Wheelhouse, WheelhouseErro
             .file_name()
             .and_then(|n| n.to_str())
             .unwrap_or_default();
-        if !name.ends_with(".whl") {
+        if name.strip_suffix(".whl").is_none() {
             continue;
         }
         let content = content(&path, arch).unwrap_or_else(|error| Content {
@@ -141,7 +141,7 @@ pub fn of_index(
     };
     let wheels = rows
         .iter()
-        .filter(|row| row.file.ends_with(".whl"))
+        .filter(|row| row.file.strip_suffix(".whl").is_some())
         .map(|row| HousedWheel {
             file: row.file.clone(),
             size: row.size,
