@@ -20,6 +20,7 @@ mod pack;
 mod real_interpreter;
 mod recipe;
 mod source;
+mod specifiers;
 mod synthetic;
 mod tags;
 mod trees;
