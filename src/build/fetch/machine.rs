@@ -15,8 +15,8 @@ use crate::base::http::Credentials;
 
 /// Settings are smaller than this.
 const LIMIT: u64 = 1 << 20;
-/// How long a program may take to say its default.
-const ASKING: Duration = Duration::from_secs(10);
+/// How long a program may take to say its default: shims on a busy machine take many seconds.
+const ASKING: Duration = Duration::from_secs(60);
 
 /// What this machine says of its package index.
 #[derive(Debug, Clone, Default)]

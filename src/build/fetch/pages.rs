@@ -51,6 +51,8 @@ pub(super) struct Listing {
     pub rows: Arc<Vec<Row>>,
     /// Whether the server was asked in this run.
     pub asked: bool,
+    /// Whether it is as fresh as the server wants it.
+    fresh: bool,
 }
 
 type Slot = Arc<Mutex<Option<Listing>>>;
@@ -79,7 +81,9 @@ impl Pages {
         };
         // Held while asking, so that one page is asked once however many want it.
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |listing: &Listing| listing.asked || age == Age::Any;
+        let fits = |listing: &Listing| {
+            listing.asked || age == Age::Any || age == Age::Fresh && listing.fresh
+        };
         if let Some(listing) = slot.as_ref().filter(|l| fits(l)) {
             return Ok(listing.clone());
         }
@@ -92,6 +96,7 @@ impl Pages {
             let listing = Listing {
                 rows: Arc::new(memory.rows.clone()),
                 asked: false,
+                fresh: self.is_fresh(memory),
             };
             return Ok(slot.insert(listing).clone());
         }
@@ -145,6 +150,7 @@ impl Pages {
         Ok(Listing {
             rows: Arc::new(memory.rows),
             asked: true,
+            fresh: true,
         })
     }
 

@@ -1,10 +1,11 @@
 //! Pins → locked wheels: each file must stand on the page of its own index, with the digest uv saw. What the page does not
 //! say is found out: a size is asked of the server, a digest is computed from the bytes and marked so.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::LockedWheel;
+use super::{Lock, LockedWheel};
 use super::error::ResolveError;
 use super::resolve::Pin;
 use crate::base::digest::{Digest, Hasher};
@@ -12,6 +13,7 @@ use crate::base::fs::{self, At};
 use crate::base::http::{Http, HttpError, Patience, Request};
 use crate::base::progress::Progress;
 use crate::build::fetch::{FetchError, Fetcher};
+use crate::build::recipe::Wanted;
 use crate::formats::simple_index::Row;
 
 /// Pages asked for at a time.
@@ -48,6 +50,30 @@ pub(super) fn confirm(
     let mut results = results.into_inner().unwrap_or_default();
     results.sort_by_key(|(number, _)| *number);
     results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Asks for pages that will be wanted, while uv resolves; what cannot be had is asked for again, and told, in its turn.
+pub(super) fn look_ahead(fetcher: &Fetcher, wanted: &Wanted, previous: Option<&Lock>) {
+    let wishes = wanted
+        .requirements
+        .iter()
+        .map(|wish| (wish.index.as_str(), wish.name.as_str()));
+    let locked = previous
+        .into_iter()
+        .flat_map(|lock| &lock.wheels)
+        .map(|wheel| (wheel.index.as_str(), wheel.name.as_str()));
+    let pages: BTreeSet<(&str, &str)> = wishes.chain(locked).collect();
+    let queue = Mutex::new(pages.into_iter());
+    let next = || queue.lock().ok().and_then(|mut queue| queue.next());
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                while let Some((alias, name)) = next() {
+                    let _ = fetcher.rows(alias, name);
+                }
+            });
+        }
+    });
 }
 
 fn wheel(fetcher: &Fetcher, pin: &Pin, progress: &Progress) -> Result<LockedWheel, ResolveError> {

@@ -21,6 +21,7 @@ pub mod tool;
 pub mod uv;
 pub mod write;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::base::http::Secret;
@@ -29,7 +30,7 @@ use crate::build::fetch::Fetcher;
 use crate::build::fetch::address::Address;
 use crate::build::recipe::Wanted;
 use project::UvIndex;
-use resolve::{Question, Upgrade};
+use resolve::{Pin, Question, Upgrade};
 use uv::Uv;
 
 pub use error::ResolveError;
@@ -59,34 +60,20 @@ pub struct Terms<'a> {
 
 /// Makes the lock of a target.
 pub fn make(wanted: &Wanted, terms: &Terms<'_>) -> Result<Lock, ResolveError> {
-    let indexes = uv_indexes(wanted, terms.fetcher)?;
+    let indexes = std::thread::scope(|scope| {
+        // Both ask programs of the machine, which takes a while.
+        scope.spawn(|| terms.uv.python());
+        uv_indexes(wanted, terms.fetcher)
+    })?;
     let names = claims::names(terms.fetcher, wanted)?;
     let revision = revision::revision(terms.fetcher, wanted)?;
-    let mut claimed = Vec::new();
-    let pins = loop {
-        let pins = resolve::resolve(
-            terms.uv,
-            &Question {
-                wanted,
-                indexes: &indexes,
-                previous: terms.previous,
-                upgrade: terms.upgrade,
-                exclude_newer: terms.exclude_newer,
-                claimed: &claimed,
-                scratch: terms.scratch,
-                offline: terms.fetcher.http().config().offline,
-            },
-        )?;
-        // Each round claims at least one more name, so this ends.
-        let more = claims::claimed(wanted, &pins, &names);
-        let news = more.iter().filter(|w| !claimed.contains(w)).count();
-        if news == 0 {
-            break pins;
+    let offline = terms.fetcher.http().config().offline;
+    let pins = std::thread::scope(|scope| {
+        if !offline {
+            scope.spawn(|| confirm::look_ahead(terms.fetcher, wanted, terms.previous));
         }
-        claimed.extend(more);
-        claimed.sort_by(|a, b| a.name.cmp(&b.name));
-        claimed.dedup();
-    };
+        pins(wanted, terms, &indexes, &names)
+    })?;
     let wheels = confirm::confirm(terms.fetcher, &pins, terms.progress)?;
     let findings = accelerator::judge(wanted.target, &wheels);
     if !findings.is_empty() {
@@ -104,6 +91,40 @@ pub fn make(wanted: &Wanted, terms: &Terms<'_>) -> Result<Lock, ResolveError> {
             wheels,
         },
     ))
+}
+
+/// What uv chooses once every name a wheelhouse has is taken from it.
+fn pins(
+    wanted: &Wanted,
+    terms: &Terms<'_>,
+    indexes: &[UvIndex],
+    names: &BTreeMap<String, BTreeSet<String>>,
+) -> Result<Vec<Pin>, ResolveError> {
+    let mut claimed = Vec::new();
+    loop {
+        let pins = resolve::resolve(
+            terms.uv,
+            &Question {
+                wanted,
+                indexes,
+                previous: terms.previous,
+                upgrade: terms.upgrade,
+                exclude_newer: terms.exclude_newer,
+                claimed: &claimed,
+                scratch: terms.scratch,
+                offline: terms.fetcher.http().config().offline,
+            },
+        )?;
+        // Each round claims at least one more name, so this ends.
+        let more = claims::claimed(wanted, &pins, names);
+        let news = more.iter().filter(|w| !claimed.contains(w)).count();
+        if news == 0 {
+            return Ok(pins);
+        }
+        claimed.extend(more);
+        claimed.sort_by(|a, b| a.name.cmp(&b.name));
+        claimed.dedup();
+    }
 }
 
 /// Every index of the recipe as uv is told of it.
