@@ -130,6 +130,10 @@ fn entry_points_and_scripts_of_any_python_get_one_form_of_launcher() {
             &format!("{data}/env"),
             b"#!/usr/bin/env python\n\"\"\"Doc.\"\"\"\nfrom __future__ import annotations\n",
         )
+        .file(
+            &format!("{data}/trampoline"),
+            b"#!/bin/sh\n'''exec' \"/home/ci/a b/bin/python3\" \"$0\" \"$@\"\n' '''\nprint(4)\n",
+        )
         .file(&format!("{data}/shell"), b"#!/bin/bash\necho 3\n")
         .file(&format!("{data}/perl"), b"#!/opt/ci/bin/perl\n")
         .file(&format!("{data}/program"), b"\x7fELF\x02\x01\x01")
@@ -138,7 +142,7 @@ fn entry_points_and_scripts_of_any_python_get_one_form_of_launcher() {
             b"#!python\nold wrapper\n",
         );
     let plan = planned(&wheel);
-    for name in ["tool", "win", "hashpython", "absolute", "env"] {
+    for name in ["tool", "win", "hashpython", "absolute", "env", "trampoline"] {
         let path = format!("python/bin/{name}");
         let script = text(&plan, &path);
         assert!(
@@ -149,6 +153,8 @@ fn entry_points_and_scripts_of_any_python_get_one_form_of_launcher() {
         assert_eq!(entry(&plan, &path).expected, None);
     }
     assert!(text(&plan, "python/bin/absolute").ends_with("\nprint(2)\n"));
+    let trampoline = text(&plan, "python/bin/trampoline");
+    assert!(!trampoline.contains("/home/ci"), "{trampoline}");
     for name in ["shell", "perl", "program"] {
         let entry = entry(&plan, &format!("python/bin/{name}"));
         assert!(matches!(entry.content, Content::Member(_)), "{name}");

@@ -10,8 +10,6 @@ use crate::formats::launcher;
 
 /// More than any script.
 const MOST_SCRIPT: u64 = 64 << 20;
-/// A first line ends within this, or is none.
-const FIRST_LINE: usize = 4096;
 
 /// A console or GUI script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,22 +80,24 @@ pub(super) fn script(
     index: usize,
     expected: Option<Digest>,
 ) -> Result<Option<Vec<u8>>, WheelFault> {
-    let mut first = Vec::new();
+    let mut start = Vec::new();
     zip.reader(index)
-        .take(FIRST_LINE as u64)
-        .read_to_end(&mut first)
+        .take(2)
+        .read_to_end(&mut start)
         .map_err(|e| zip.read_error(index, e))?;
-    let line = first.split_inclusive(|b| *b == b'\n').next();
-    if !line.is_some_and(launcher::is_python_shebang) {
+    if start != b"#!" {
         return Ok(None);
     }
     let script = zip.read_whole(index, MOST_SCRIPT)?;
+    let Some(launcher) = launcher::from_script(&script) else {
+        return Ok(None);
+    };
     // The bundle gets other bytes, so nobody checks these later.
     if expected.is_some_and(|expected| Digest::of(&script) != expected) {
         let name = zip.members().get(index).map(|m| m.name.as_bytes());
         return Err(WheelFault::Digest(escaped(name.unwrap_or_default())));
     }
-    Ok(launcher::from_script(&script))
+    Ok(Some(launcher))
 }
 
 /// Whether a script is what an older tool generated for the command `command`: the entry point makes it anew.
