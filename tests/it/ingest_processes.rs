@@ -131,7 +131,9 @@ fn limited_helper(folder: &Path, blocks: u32) -> Child {
     let mut shell = Command::new("sh");
     // An ignored signal stays ignored: the write fails instead.
     let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
-    shell.args(["-c", &script]).arg(std::env::current_exe().unwrap());
+    shell
+        .args(["-c", &script])
+        .arg(std::env::current_exe().unwrap());
     start(shell, folder)
 }
 
@@ -230,18 +232,23 @@ fn a_write_that_fails_gives_one_message_and_leaves_nothing_half_made() {
     let mut state = 1_u64;
     let noise: Vec<u8> = (0..3 << 20)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (state >> 56) as u8
         })
         .collect();
     let mut zip = zip::ZipWriter::new(std::fs::File::create(dir.path().join("one.whl")).unwrap());
-    let stored = zip::write::SimpleFileOptions::default()
-        .compression_method(zip::CompressionMethod::Stored);
+    let stored =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
     zip.start_file("noise", stored).unwrap();
     zip.write_all(&noise).unwrap();
     zip.finish().unwrap();
     let text = said(limited_helper(dir.path(), 1000));
-    assert!(text.contains("error: ") && text.contains("could not write"), "{text}");
+    assert!(
+        text.contains("error: ") && text.contains("could not write"),
+        "{text}"
+    );
     let store = Store::new(&dir.path().join("cache"));
     assert_eq!(store.size().unwrap().components, 0);
     assert_eq!(left_over(&store), Vec::<String>::new());
@@ -264,7 +271,10 @@ fn killed_processes_and_pruning_leave_nothing_that_harms() {
         let _ = killed.kill();
         killed.wait().unwrap();
         let text = said(other);
-        assert!(text.contains("one ") && text.contains("three "), "round {round}: {text}");
+        assert!(
+            text.contains("one ") && text.contains("three "),
+            "round {round}: {text}"
+        );
         assert_eq!(store.verify().unwrap(), [], "round {round}");
     }
     said(helper(dir.path()));

@@ -29,7 +29,7 @@ fn text_tells_what_it_is_and_what_is_inside() {
       target     amd64-cu130
       identity   [sha256]
       python     3.12.1
-      size       287.4 kB packed, 1.2 MB unpacked in 308 files
+      size       290.1 kB packed, 1.2 MB unpacked in 308 files
       layer      base [sha256]
       layer      app [sha256]
       encoding   zstd [version] level 3, window 2^21, 16 segments

@@ -130,7 +130,7 @@ pub(super) fn difference(lock: &Lock, wanted: &Wanted) -> Option<String> {
         }
         if let Some(VersionOrUrl::VersionSpecifier(specifiers)) = &requirement.version_or_url
             && let Ok(version) = Version::from_str(&wheel.version)
-            && !specifiers.contains(&version)
+            && !super::specifiers::contain(specifiers, &version)
         {
             return Some(format!(
                 "it has {} {}, the recipe says {}",

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::{Lock, LockedWheel};
 use super::error::ResolveError;
 use super::resolve::Pin;
+use super::{Lock, LockedWheel};
 use crate::base::digest::{Digest, Hasher};
 use crate::base::fs::{self, At};
 use crate::base::http::{Http, HttpError, Patience, Request};

@@ -17,6 +17,7 @@ pub mod project;
 mod rank;
 pub mod resolve;
 mod revision;
+pub mod specifiers;
 pub mod tool;
 pub mod uv;
 pub mod write;

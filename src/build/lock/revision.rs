@@ -72,10 +72,7 @@ fn ask(fetcher: &Fetcher, repository: &str, rev: &str) -> Result<String, Resolve
         .map_err(|e| fault(format!("git cannot be started: {e}")))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let last = said
-            .lines()
-            .map(str::trim)
-            .rfind(|line| !line.is_empty());
+        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
         return Err(fault(last.unwrap_or("git gives no reason").to_owned()));
     }
     let text = String::from_utf8_lossy(&output.stdout);

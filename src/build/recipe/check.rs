@@ -160,7 +160,8 @@ fn encoding(file: &RecipeFile) -> Result<(), Fault> {
             "must be 20 to 27: stock zstd reads no larger window",
         );
     }
-    if !keys.segment_size.is_multiple_of(512) || !(1 << 20..=256 << 20).contains(&keys.segment_size) {
+    if !keys.segment_size.is_multiple_of(512) || !(1 << 20..=256 << 20).contains(&keys.segment_size)
+    {
         return fault(
             "segment_size",
             "must be a multiple of 512 from 1 MiB to 256 MiB",

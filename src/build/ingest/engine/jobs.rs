@@ -47,7 +47,11 @@ pub(super) struct Begin {
 }
 
 impl Shared<'_> {
-    pub fn run(&self, job: Job, compilers: &mut BTreeMap<String, Compiler>) -> Result<(), IngestError> {
+    pub fn run(
+        &self,
+        job: Job,
+        compilers: &mut BTreeMap<String, Compiler>,
+    ) -> Result<(), IngestError> {
         match job {
             Job::Begin(begin) => self.begin(begin),
             Job::Compile(compiling, numbers) => {
