@@ -1,1 +1,4 @@
 //! The target machine: facts, select, doctor, store, install, verify. Never imports `build`.
+
+pub mod install;
+pub mod store;

@@ -1,0 +1,1 @@
+//! Installing: a bundle in, an installed name out; every file verified while it is written.
