@@ -1,6 +1,6 @@
 //! Version specifiers (PEP 440), with short versions compared as the standard says.
 
-use pep440_rs::{Version, VersionSpecifiers};
+use pep440_rs::{Operator, Version, VersionSpecifier, VersionSpecifiers};
 
 /// Whether a version fulfils all specifiers.
 ///
@@ -14,8 +14,21 @@ pub fn contain(specifiers: &VersionSpecifiers, version: &Version) -> bool {
         let numbers: Vec<u64> = release.iter().copied().chain(zeros).collect();
         version.clone().with_release(numbers)
     });
-    specifiers.iter().all(|specifier| {
-        let exact = matches!(specifier.operator(), pep440_rs::Operator::ExactEqual);
-        specifier.contains(padded.as_ref().filter(|_| !exact).unwrap_or(version))
-    })
+    specifiers
+        .iter()
+        .all(|specifier| match specifier.operator() {
+            Operator::ExactEqual => specifier.contains(version),
+            Operator::LessThan => is_below(specifier, version),
+            _ => specifier.contains(padded.as_ref().unwrap_or(version)),
+        })
+}
+
+/// `<V` leaves out V's own pre-releases unless V is one, and no others: `0b2` is below `0.post1`.
+fn is_below(specifier: &VersionSpecifier, version: &Version) -> bool {
+    let limit = specifier.version();
+    if limit.any_prerelease() {
+        version < limit
+    } else {
+        *version < limit.clone().with_dev(Some(0))
+    }
 }
