@@ -7,6 +7,7 @@ pub mod distribution;
 pub mod elf;
 pub mod fatbin;
 pub mod floor;
+pub mod index;
 pub mod launcher;
 pub mod manifest;
 pub mod metadata;
