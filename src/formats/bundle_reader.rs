@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::bundle::{BUNDLE_JSON, Bundle, BundleJsonError, MAX_BUNDLE_JSON};
 use super::manifest::{self, Complete};
+use super::recorded::{FACTS, Recorded, RecordedError};
 use super::segment_table::{Part, Segment, SegmentTable};
 use super::tail::{self, TailError};
 use super::tar_reader::{Ends, Entries, TarReadError};
@@ -66,6 +67,9 @@ pub enum BundleReadError {
     /// The list of files is damaged.
     #[error("could not read the bundle's list of files")]
     Files(#[from] manifest::ManifestError),
+    /// The recorded facts are damaged, or newer.
+    #[error("could not read the bundle's recorded facts")]
+    Recorded(#[from] RecordedError),
     /// bundle.json and the bundle's end speak of different things.
     #[error("bundle.json names other components, layers or files than the end of the bundle")]
     Differs,
@@ -239,6 +243,25 @@ impl<R: ReadAt> BundleReader<R> {
         } else {
             Err(BundleReadError::Differs)
         }
+    }
+
+    /// The facts recorded when the bundle was made, with the rows of files.jsonl; no facts for a bundle without facts.jsonl.
+    pub fn recorded(&self) -> Result<(Vec<manifest::Row>, Option<Recorded>), BundleReadError> {
+        let rows = self.files()?;
+        let Some(row) = rows.iter().find(|row| row.path == FACTS) else {
+            return Ok((rows, None));
+        };
+        let mut head = self.head();
+        while let Some(entry) = head.next_entry()? {
+            if entry.path == FACTS {
+                let bytes = head.read_content(MAX_FILES)?;
+                return match row.sha256 == Some(Digest::of(&bytes)) {
+                    true => Ok((rows, Some(Recorded::parse(&bytes)?))),
+                    false => Err(BundleReadError::FilesDigest),
+                };
+            }
+        }
+        Err(BundleReadError::Differs)
     }
 
     fn head(&self) -> Entries<Stream<'_, R>> {

@@ -4,6 +4,8 @@
 
 mod reader;
 mod sections;
+mod strings;
+mod symbols;
 mod versions;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,8 @@ use crate::base::target::Arch;
 
 pub use reader::{ElfError, is_elf, read};
 pub use sections::{Section, sections};
+pub use strings::{Named, named};
+pub use symbols::{SymbolSet, Symbols, symbols};
 
 /// `e_machine` of x86-64.
 pub const MACHINE_X86_64: u16 = 62;
@@ -79,6 +83,34 @@ pub struct ElfFacts {
     /// GPU code inside, see [`GpuFacts::read`]; not read by [`read`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Box<GpuFacts>>,
+    /// Dynamic symbols, see [`symbols`]; not read by [`read`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbols: Option<Box<Symbols>>,
+    /// Names of libraries that stand in its data as strings; not read by [`read`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named_libraries: Vec<String>,
+    /// Of a program, the GPU targets that stand in its data as strings (`sm_90a`); not read by [`read`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named_targets: Vec<String>,
+}
+
+/// [`read`], and what costs a look at all data: GPU code, symbols, names.
+///
+/// # Errors
+/// Says what is wrong at which offset.
+pub fn read_deep(bytes: &[u8]) -> Result<ElfFacts, ElfError> {
+    let mut facts = read(bytes)?;
+    facts.gpu = GpuFacts::read(bytes, true).map(Box::new);
+    if facts.is_loadable() {
+        let symbols = symbols(bytes);
+        facts.symbols = (!symbols.is_empty()).then(|| Box::new(symbols));
+        let named = named(bytes);
+        facts.named_libraries = named.libraries;
+        if facts.is_program() {
+            facts.named_targets = named.targets;
+        }
+    }
+    Ok(facts)
 }
 
 impl ElfFacts {

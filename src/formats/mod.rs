@@ -13,6 +13,7 @@ pub mod manifest;
 pub mod metadata;
 pub mod pylock;
 pub mod record;
+pub mod recorded;
 pub mod segment_table;
 pub mod simple_index;
 pub mod tags;

@@ -27,7 +27,10 @@ fn bundle_begins_with_its_description_and_ends_with_its_seal() {
         paths.push(entry.path);
         contents.push(content);
     }
-    assert_eq!(paths[..3], ["bundle.json", "files.jsonl", ""]);
+    assert_eq!(
+        paths[..4],
+        ["bundle.json", "files.jsonl", "facts.jsonl", ""]
+    );
     assert_eq!(Digest::of(&contents[0]), packed.identity);
     assert_eq!(Bundle::parse(&contents[0]).unwrap(), packed.bundle);
     let complete = Complete::parse(contents.last().unwrap()).unwrap();
@@ -97,8 +100,8 @@ fn every_segment_decodes_alone_and_holds_what_the_manifest_says() {
     let folders = rows.iter().filter(|row| row.kind == EntryKind::Dir).count();
     assert_eq!(
         rows.len() as u64,
-        seen + folders as u64 + 1,
-        "and the layer's record"
+        seen + folders as u64 + 2,
+        "and the facts and the layer's record"
     );
 }
 

@@ -9,7 +9,13 @@ use super::collision::Collision;
 use crate::formats::component::{ComponentKind, Entry};
 
 /// Root names that packing makes itself.
-const PACKED_BY_US: &[&str] = &["bundle.json", "files.jsonl", ".complete", ".layers"];
+const PACKED_BY_US: &[&str] = &[
+    "bundle.json",
+    "files.jsonl",
+    "facts.jsonl",
+    ".complete",
+    ".layers",
+];
 
 /// Collects the entries of `placed` that are not where its kind belongs.
 pub(super) fn check(placed: &Placed, out: &mut BTreeSet<Collision>) {

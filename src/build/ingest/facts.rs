@@ -1,9 +1,8 @@
 //! What the audit wants to know of a file, read while its bytes pass: ELF facts, the interpreter of a script, what a
 //! `.pth` file adds to the start of Python, absolute prefixes in files that configure builds. No judgement here.
 
-use crate::formats::component::{FileFacts, TextFacts};
-use crate::formats::elf;
-use crate::formats::fatbin::GpuFacts;
+use crate::formats::component::{Entry, FileFacts, TextFacts};
+use crate::formats::elf::{self, SymbolSet};
 
 /// Longest `#!` line the kernel reads.
 const MAX_SHEBANG: usize = 256;
@@ -11,14 +10,33 @@ const MAX_SHEBANG: usize = 256;
 /// Larger files configure nothing.
 const MAX_CONFIG: usize = 4 << 20;
 
+/// Takes out of every file's wanted symbols those that another file of the component gives: files of one artifact were made
+/// for each other.
+pub fn settle(entries: &mut [Entry]) {
+    let given: Vec<SymbolSet> = entries
+        .iter()
+        .filter_map(|entry| match &entry.facts {
+            Some(FileFacts::Elf(elf)) => elf.symbols.as_ref().map(|s| s.given.clone()),
+            _ => None,
+        })
+        .filter(|set| !set.is_empty())
+        .collect();
+    for entry in entries {
+        if let Some(FileFacts::Elf(elf)) = &mut entry.facts
+            && let Some(symbols) = &mut elf.symbols
+        {
+            symbols
+                .wanted
+                .retain(|name| !given.iter().any(|set| set.has(name)));
+        }
+    }
+}
+
 /// The facts of a whole file.
-pub(super) fn of(path: &str, bytes: &[u8]) -> Option<FileFacts> {
+pub fn of(path: &str, bytes: &[u8]) -> Option<FileFacts> {
     if elf::is_elf(bytes) {
-        return Some(match elf::read(bytes) {
-            Ok(mut facts) => {
-                facts.gpu = GpuFacts::read(bytes, true).map(Box::new);
-                FileFacts::Elf(Box::new(facts))
-            }
+        return Some(match elf::read_deep(bytes) {
+            Ok(facts) => FileFacts::Elf(Box::new(facts)),
             Err(error) => FileFacts::BrokenElf(error.to_string()),
         });
     }
@@ -30,7 +48,7 @@ pub(super) fn of(path: &str, bytes: &[u8]) -> Option<FileFacts> {
 }
 
 /// The facts of a file too long to be held: of a text, its first line.
-pub(super) fn of_start(bytes: &[u8]) -> Option<FileFacts> {
+pub fn of_start(bytes: &[u8]) -> Option<FileFacts> {
     let shebang = shebang(bytes)?;
     Some(FileFacts::Text(TextFacts {
         shebang: Some(shebang),

@@ -4,7 +4,7 @@ pub mod bytecode;
 pub mod choose;
 pub mod engine;
 mod error;
-mod facts;
+pub mod facts;
 pub mod inputs;
 pub mod interpreter;
 pub mod layout;

@@ -11,6 +11,7 @@ use crate::formats::bundle::{
 };
 use crate::formats::component::{EntryKind, Layer};
 use crate::formats::manifest::{self, Complete, LayerFile, Row};
+use crate::formats::recorded;
 
 /// What packing makes itself.
 pub(super) struct Contents {
@@ -18,6 +19,8 @@ pub(super) struct Contents {
     pub bundle_json: Vec<u8>,
     pub identity: Digest,
     pub files: Vec<u8>,
+    /// facts.jsonl.
+    pub facts: Vec<u8>,
     pub folders: BTreeSet<String>,
     /// Path and bytes of the base layer's record, where there is a base layer.
     pub base_record: Option<(String, Vec<u8>)>,
@@ -43,6 +46,8 @@ pub(super) fn contents(parts: &[Placed], request: &PackRequest) -> Result<Conten
             Some((path, bytes))
         }
     };
+    let facts = facts(parts)?;
+    rows.push((Row::made(recorded::FACTS, &facts), "packing"));
     let folders = manifest::folders(rows.iter().map(|(row, _)| row.path.as_str()));
     rows.extend(folders.iter().map(|path| (Row::folder(path), "a folder")));
     rows.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
@@ -71,6 +76,7 @@ pub(super) fn contents(parts: &[Placed], request: &PackRequest) -> Result<Conten
         bundle,
         bundle_json,
         files,
+        facts,
         folders,
         base_record,
         complete,
@@ -98,6 +104,7 @@ fn check_parts(parts: &[Placed]) -> Result<(), PackError> {
                 manifest::FILES,
                 manifest::COMPLETE,
                 manifest::LAYERS,
+                recorded::FACTS,
             ]
             .contains(&top)
             {
@@ -126,6 +133,17 @@ fn rows(parts: &[Placed]) -> Result<Vec<(Row, &str)>, PackError> {
         }
     }
     Ok(out)
+}
+
+/// facts.jsonl: what ingest read out of the files, and what wheels say of themselves.
+fn facts(parts: &[Placed]) -> Result<Vec<u8>, PackError> {
+    let wheels = parts.iter().filter_map(|part| {
+        let component = &part.component;
+        Some((component.name.as_str(), component.distribution.as_ref()?))
+    });
+    let entries = parts.iter().flat_map(|part| &part.component.entries);
+    let files = entries.filter_map(|e| Some((e.path.as_str(), e.facts.as_ref()?)));
+    Ok(recorded::write(wheels, files)?)
 }
 
 fn of_layer(parts: &[Placed], layer: Layer) -> impl Iterator<Item = &Placed> {

@@ -8,6 +8,7 @@ use crate::build::assemble::Placed;
 use crate::formats::bundle::BUNDLE_JSON;
 use crate::formats::component::{EntryKind, Layer, SegmentRef};
 use crate::formats::manifest;
+use crate::formats::recorded;
 use crate::formats::segment_table::{Part, Segment, SegmentTable};
 use crate::formats::tail;
 use crate::formats::tar_entry::{self, BLOCK, TarEntryError, padding};
@@ -170,6 +171,7 @@ fn head(contents: &Contents, encoding: &Encoding) -> Result<Vec<Vec<u8>>, TarEnt
     for (path, bytes) in [
         (BUNDLE_JSON, &contents.bundle_json),
         (manifest::FILES, &contents.files),
+        (recorded::FACTS, &contents.facts),
     ] {
         let header = tar_entry::header(path, &EntryKind::File, 0o644, bytes.len() as u64)?;
         cutter.entry(&header, bytes);

@@ -19,6 +19,7 @@ use crate::build::assemble::Placed;
 use crate::build::audit::Audited;
 use crate::formats::bundle::{Bundle, BundleFacts, BundleJsonError};
 use crate::formats::manifest::ManifestError;
+use crate::formats::recorded::RecordedError;
 use crate::formats::tail::TailError;
 use crate::formats::tar_entry::TarEntryError;
 
@@ -136,6 +137,9 @@ pub enum PackError {
     /// bundle.json could not be written.
     #[error("could not write bundle.json")]
     Json(#[from] BundleJsonError),
+    /// The recorded facts could not be written.
+    #[error("could not write the bundle's recorded facts")]
+    Recorded(#[from] RecordedError),
     /// A manifest could not be written.
     #[error("could not write the bundle's manifest")]
     Manifest(#[from] ManifestError),

@@ -55,6 +55,7 @@ pub(super) fn finish(shared: &Shared<'_>, work: Work) -> Result<Stored, IngestEr
             facts,
         });
     }
+    facts::settle(&mut entries);
     notes.sort();
     let segments = known.segments.into_iter().collect::<Option<Vec<_>>>();
     let segments = segments.ok_or_else(|| IngestError::Malformed {
