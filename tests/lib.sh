@@ -26,21 +26,26 @@ skip() {
     echo "skipped $1: $2 is missing"
 }
 
-# Debian packages the tests call, and uv. As root they are installed; else what is missing is printed.
-install_tools() {
-    local packages="zstd busybox-static libarchive-tools dash zsh ksh shellcheck binutils gcc" missing="" package
-    for package in $packages; do
+# install_packages NAME…: Debian packages that are not there yet. As root they are installed; else what is missing is
+# printed.
+install_packages() {
+    local missing="" package
+    for package in "$@"; do
         dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
     done
-    if [ -n "$missing" ]; then
-        if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-            apt-get update -qq
-            # shellcheck disable=SC2086
-            DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
-        else
-            echo "missing packages:$missing"
-        fi
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get update -qq
+        # shellcheck disable=SC2086
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    else
+        echo "missing packages:$missing"
     fi
+}
+
+# What the tests call: Debian packages, uv and Python's packaging.
+install_tools() {
+    install_packages zstd busybox-static libarchive-tools dash zsh ksh shellcheck binutils gcc
     command -v uv >/dev/null || python3 -m pip install --quiet --root-user-action=ignore uv
     python3 -c 'import packaging' 2>/dev/null || python3 -m pip install --quiet --root-user-action=ignore packaging
 }

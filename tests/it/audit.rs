@@ -567,6 +567,10 @@ fn driver_and_c_libraries_never_ship() {
             &bytes,
         )])));
     }
+    let loader = "torchvision.libs/ld-linux-aarch64.5cbc5e90.so.1";
+    let bytes = gcc.library("ld-linux-aarch64.5cbc5e90.so.1", &[]);
+    let report = judged(&tree(vec![file(&at(loader), &bytes)]));
+    one(&report, "loader-shipped", loader, Severity::Warning);
     let stub = gcc.library("libcuda.so.1", &[]);
     clean(&judged(&tree(vec![file(
         &at("nvidia/cu13/lib/stubs/libcuda.so"),

@@ -55,7 +55,7 @@ pub(super) fn check(
             if names(&rule.libraries, path, elf) && !rule.except.iter().any(|e| glob(e, path)) {
                 let hint = "take a wheel that was repaired without taking this library in";
                 out.push(finding(
-                    Severity::Error,
+                    rule.severity.unwrap_or(Severity::Error),
                     &rule.code,
                     path,
                     rule.why.clone(),

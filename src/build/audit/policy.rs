@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 
 use super::waiver::glob;
+use crate::base::finding::Severity;
 use crate::formats::elf::ElfFacts;
 
 /// Data of the rules.
@@ -82,6 +83,8 @@ pub struct ForbiddenRule {
     pub code: String,
     /// Why not.
     pub why: String,
+    /// How bad it is; an error where the policy does not say.
+    pub severity: Option<Severity>,
 }
 
 /// What may be absolute.
