@@ -13,6 +13,7 @@ use crate::build::ingest::inputs::{Common, Input};
 use crate::build::ingest::source::git::Repository;
 use crate::build::ingest::source::{self, SourceRequest};
 use crate::build::lock::Lock;
+use crate::build::lock::revision::repository_of;
 use crate::build::recipe::Recipe;
 use crate::formats::bundle::Source;
 
@@ -85,7 +86,13 @@ impl Search<'_> {
         let Some(spec) = spec else { return Ok(None) };
         if let Some(url) = &spec.git {
             let revision = locked.and_then(|l| l.revision.as_deref());
-            return self.git(url, revision.or(spec.rev.as_deref()));
+            let place = repository_of(self.fetcher, url);
+            let origin = self.git(&place, revision.or(spec.rev.as_deref()))?;
+            // The bundle names the recipe's repository, wherever the copy was.
+            return Ok(origin.map(|origin| Origin {
+                repository: Some(url.clone()),
+                ..origin
+            }));
         }
         if let Some(address) = &spec.archive {
             let url = Url::parse(address).context("the source's archive has no usable address")?;

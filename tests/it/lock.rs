@@ -1,6 +1,8 @@
 //! Locks: the committed ones, hostile ones, stale ones, and resolving against index servers on this machine.
 
+mod interpreters;
 mod pointcept;
 mod reading;
 mod resolving;
+mod stage;
 pub mod world;

@@ -16,7 +16,7 @@ mod place;
 pub mod project;
 mod rank;
 pub mod resolve;
-mod revision;
+pub mod revision;
 pub mod specifiers;
 pub mod tool;
 pub mod uv;

@@ -3,6 +3,8 @@
 
 use std::process::{Command, Stdio};
 
+use url::Url;
+
 use super::error::ResolveError;
 use crate::base::http::has_secret;
 use crate::build::fetch::address::Address;
@@ -21,17 +23,24 @@ pub(super) fn revision(fetcher: &Fetcher, wanted: &Wanted) -> Result<Option<Stri
     let full = if is_full(rev) {
         rev.to_ascii_lowercase()
     } else {
-        let repository = match fetcher.address("source") {
-            Ok(Address::Simple(url) | Address::FindLinks(url)) => url.to_string(),
-            Ok(Address::Folder(folder)) => folder.display().to_string(),
-            _ => repository.clone(),
-        };
-        ask(fetcher, &repository, rev)?
+        ask(fetcher, &repository_of(fetcher, repository), rev)?
     };
     if let Some(distribution) = &spec.wheel {
         compare(fetcher, wanted, distribution, &full)?;
     }
     Ok(Some(full))
+}
+
+/// Where the repository at `address` is asked for: there, unless the alias `source` leads elsewhere.
+pub fn repository_of(fetcher: &Fetcher, address: &str) -> String {
+    let other = match fetcher.address("source") {
+        Ok(Address::Simple(url) | Address::FindLinks(url)) => Some(url),
+        Ok(Address::Folder(folder)) => std::path::absolute(folder)
+            .ok()
+            .and_then(|folder| Url::from_file_path(folder).ok()),
+        _ => None,
+    };
+    other.map_or_else(|| address.to_owned(), String::from)
 }
 
 fn is_full(rev: &str) -> bool {
@@ -50,7 +59,7 @@ fn ask(fetcher: &Fetcher, repository: &str, rev: &str) -> Result<String, Resolve
     {
         return Err(fault("--offline forbids to ask the repository".to_owned()));
     }
-    if url::Url::parse(repository).is_ok_and(|url| has_secret(&url)) {
+    if Url::parse(repository).is_ok_and(|url| has_secret(&url)) {
         return Err(fault(
             "the repository's address holds a password: leave that to git's credential helper"
                 .to_owned(),
