@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::base::capability::ComputeCapability;
 use crate::base::target::Target;
+use crate::formats::floor::DottedVersion;
 
 /// Turns a Python + CUDA research stack into one file that runs anywhere.
 #[derive(Debug, Parser)]
@@ -98,6 +99,8 @@ pub enum Command {
     Recipe(RecipeCommandArgs),
     /// Tell what a bundle is and holds, without unpacking it.
     Inspect(InspectArgs),
+    /// Say on which hosts and GPUs a bundle or folder runs, and which file is to blame where it does not.
+    Audit(AuditArgs),
     /// Show the GPU code of a bundle, wheel, folder or file, and which devices it runs on.
     Gpu(GpuArgs),
     /// Write a shell's completion script to standard output.
@@ -291,6 +294,29 @@ pub enum RecipeCommand {
 pub struct InspectArgs {
     /// The bundle, a .tar.zst file.
     pub bundle: PathBuf,
+}
+
+/// `bundler audit`
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// A bundle, an unpacked one, or any folder with a python tree.
+    #[arg(value_name = "BUNDLE|DIR")]
+    pub path: PathBuf,
+    /// The target to judge it for [default: the bundle's own].
+    #[arg(long)]
+    pub target: Option<Target>,
+    /// Devices by compute capability, instead of those the recipe promises, such as 9.0,12.1.
+    #[arg(long, value_name = "X.Y", value_delimiter = ',')]
+    pub gpu: Vec<ComputeCapability>,
+    /// The oldest driver it has to run with, instead of the recipe's, such as 580.65.
+    #[arg(long, value_name = "VERSION")]
+    pub driver: Option<DottedVersion>,
+    /// The oldest glibc it has to run with, instead of the recipe's, such as 2.28.
+    #[arg(long, value_name = "VERSION")]
+    pub glibc: Option<DottedVersion>,
+    /// Read every byte again instead of the bundle's own records.
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// `bundler gpu`

@@ -1,6 +1,7 @@
 //! One file per subcommand; the only place that prints. A command takes its arguments, runs stages, and answers
 //! with an [`Outcome`]; whatever went wrong is an error with causes, printed once by `main`.
 
+pub mod audit;
 pub mod cache;
 pub mod completions;
 pub mod edge;
@@ -57,6 +58,7 @@ pub fn run(cli: &Cli) -> Answer {
         Command::CheckWheelhouse(args) => wheelhouse::run(args, global),
         Command::Recipe(args) => recipe::run(args, global),
         Command::Inspect(args) => inspect::run(args, global),
+        Command::Audit(args) => audit::run(args, global),
         Command::Gpu(args) => gpu::run(args, global),
         Command::Completions(args) => completions::run(args, global),
     }

@@ -88,6 +88,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         crate::build::ingest::choose::ChoiceError,
         crate::build::ingest::store::StoreError,
         crate::build::assemble::AssembleError,
+        crate::build::audit::open::OpenError,
         crate::build::pack::PackError,
         crate::base::http::HttpError,
         FsError,

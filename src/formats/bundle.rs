@@ -138,6 +138,21 @@ pub struct Coverage {
     pub sass: Vec<String>,
     /// Code that newer devices compile (`compute_90`).
     pub ptx: Vec<String>,
+    /// The library chooses among its containers itself: one that runs is enough.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dispatches: bool,
+    /// Which code stands together in one container: a device needs one of each set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<CodeSet>,
+}
+
+/// Containers with the same code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeSet {
+    /// `sm_90`, and PTX with the version of its instruction set: `compute_90 8.5`.
+    pub code: Vec<String>,
+    /// How many containers hold exactly these.
+    pub containers: u32,
 }
 
 /// A distribution of ours that stands in for another.

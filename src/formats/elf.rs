@@ -99,8 +99,16 @@ pub struct ElfFacts {
 /// # Errors
 /// Says what is wrong at which offset.
 pub fn read_deep(bytes: &[u8]) -> Result<ElfFacts, ElfError> {
+    read_deep_with(bytes, &mut |_| {})
+}
+
+/// [`read_deep`], which calls `passed` now and then with an offset before which GPU code was read.
+///
+/// # Errors
+/// Says what is wrong at which offset.
+pub fn read_deep_with(bytes: &[u8], passed: &mut dyn FnMut(u64)) -> Result<ElfFacts, ElfError> {
     let mut facts = read(bytes)?;
-    facts.gpu = GpuFacts::read(bytes, true).map(Box::new);
+    facts.gpu = GpuFacts::read_with(bytes, true, passed).map(Box::new);
     if facts.is_loadable() {
         let symbols = symbols(bytes);
         facts.symbols = (!symbols.is_empty()).then(|| Box::new(symbols));

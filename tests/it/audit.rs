@@ -6,7 +6,7 @@ use bundler::base::target::Arch;
 use bundler::build::assemble::Tree;
 use bundler::build::audit::{AuditRequest, Policy, Report, audit, report};
 use bundler::build::recipe::Waiver;
-use bundler::formats::bundle::Coverage;
+use bundler::formats::bundle::{CodeSet, Coverage};
 use bundler::formats::component::{Entry, FileFacts, TextFacts};
 use bundler::formats::fatbin::GpuFacts;
 use bundler::formats::floor::Floor;
@@ -892,6 +892,13 @@ fn gpu_code_per_library_is_a_fact_of_the_report() {
         library: at("ops.so"),
         sass: vec!["sm_80".to_owned(), "sm_90".to_owned()],
         ptx: vec!["compute_90".to_owned()],
+        dispatches: false,
+        sets: vec![CodeSet {
+            code: ["sm_80", "sm_90", "compute_90 8.5"]
+                .map(str::to_owned)
+                .to_vec(),
+            containers: 1,
+        }],
     };
     assert_eq!(report.coverage, [coverage]);
 }

@@ -13,13 +13,12 @@ use bundler::formats::component::{
     Component, ComponentKind, Entry, EntryKind, FileFacts, Layer, TextFacts, component_id,
 };
 use bundler::formats::elf;
-use bundler::formats::floor::Floor;
 
 pub const SITE: &str = "python/lib/python3.12/site-packages";
 
 /// A file with these bytes; ELF facts are read from them.
 pub fn file(path: &str, bytes: &[u8]) -> Entry {
-    let facts = elf::is_elf(bytes).then(|| match elf::read(bytes) {
+    let facts = elf::is_elf(bytes).then(|| match elf::read_deep(bytes) {
         Ok(facts) => FileFacts::Elf(Box::new(facts)),
         Err(e) => FileFacts::BrokenElf(e.to_string()),
     });
@@ -101,13 +100,7 @@ pub fn tree(entries: Vec<Entry>) -> Tree {
 }
 
 pub fn request() -> AuditRequest {
-    AuditRequest {
-        arch: Arch::Amd64,
-        declared: Floor::default(),
-        waivers: Vec::new(),
-        allowed_hooks: Vec::new(),
-        host_libraries: Vec::new(),
-    }
+    AuditRequest::plain(Arch::Amd64)
 }
 
 /// A workshop that makes ELF files with gcc; libraries made earlier can be linked against.

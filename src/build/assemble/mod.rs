@@ -7,6 +7,7 @@ mod layout;
 mod merge;
 mod places;
 mod startup;
+mod told;
 mod tree;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub use collision::{AssembleError, Collision};
 pub use layout::LayoutRequest;
 pub use merge::{Merge, Merged, Without, merge};
 pub use startup::StartupHook;
+pub use told::Told;
 pub use tree::{Node, Tree};
 
 /// A component and where it goes.

@@ -85,6 +85,17 @@ pub(super) fn check(
                 None,
             ));
         }
+        if let Some(level) = elf.x86_isa_needed.and_then(x86_level) {
+            let message = format!("needs a processor of level {level}; an older one stops at it");
+            let hint = "take a wheel built for every x86-64";
+            out.push(finding(
+                Severity::Warning,
+                "cpu-level",
+                path,
+                message,
+                Some(hint),
+            ));
+        }
         if request.arch == Arch::Arm64 && elf.load_align < ARM64_PAGE {
             let message = format!(
                 "is aligned for pages of {} bytes only: kernels with 64 KiB pages cannot load it",
@@ -98,6 +109,16 @@ pub(super) fn check(
                 None,
             ));
         }
+    }
+}
+
+/// The level above the baseline that a file's note asks for.
+fn x86_level(bits: u32) -> Option<&'static str> {
+    match bits {
+        8.. => Some("x86-64-v4"),
+        4..8 => Some("x86-64-v3"),
+        2..4 => Some("x86-64-v2"),
+        _ => None,
     }
 }
 

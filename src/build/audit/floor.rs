@@ -1,6 +1,7 @@
 //! Floors: the highest GLIBC, GLIBCXX and CXXABI versions that any file asks of the host, the file to blame for each, and
 //! whether that is above what the recipe declares. Versions that a library of the tree gives are not the host's affair.
 
+use super::policy::Policy;
 use super::resolve::{Links, Provider};
 use super::{AuditRequest, Blame};
 use crate::base::finding::{Finding, Severity};
@@ -76,6 +77,23 @@ pub(super) fn check(
         }
     }
     (floor, blame)
+}
+
+/// The distributions whose libraries are at or above the floor.
+pub(super) fn distributions(floor: &Floor, policy: &Policy) -> Vec<String> {
+    let holds = |has: &DottedVersion, needs: &Option<DottedVersion>| {
+        needs.as_ref().is_none_or(|n| has >= n)
+    };
+    policy
+        .distribution
+        .iter()
+        .filter(|d| {
+            holds(&d.glibc, &floor.glibc)
+                && holds(&d.glibcxx, &floor.glibcxx)
+                && holds(&d.cxxabi, &floor.cxxabi)
+        })
+        .map(|d| d.name.clone())
+        .collect()
 }
 
 /// The highest version of a family that a file asks of the host.

@@ -2,26 +2,38 @@
 //! the world (host libraries, plug-ins, shebangs …) is data in `policy.toml`. Findings are all collected before anything is
 //! said; error findings that the recipe does not waive by code, path and reason stop the build.
 
+mod abi;
+mod copies;
+mod dlopen;
 mod elf;
 mod floor;
 mod gpu;
 mod needs;
+pub mod open;
 mod paths;
 mod policy;
+mod python;
 mod resolve;
+mod size;
 mod startup;
 mod waiver;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::capability::ComputeCapability;
 use crate::base::digest::Digest;
 use crate::base::finding::{Finding, Severity};
-use crate::base::target::Arch;
+use crate::base::python::PythonMinor;
+use crate::base::target::{Arch, Target};
 use crate::build::assemble::Tree;
 use crate::build::recipe::{RecipeFile, Waiver};
 use crate::formats::bundle::Coverage;
+use crate::formats::fatbin::Outlook;
+use open::Opened;
+
 use crate::formats::floor::{DottedVersion, Floor, HostNeed, NotDotted};
 
+pub use open::FactsFrom;
 pub use policy::Policy;
 pub use waiver::Waived;
 
@@ -30,6 +42,14 @@ pub use waiver::Waived;
 pub struct AuditRequest {
     /// Architecture of the bundle.
     pub arch: Arch,
+    /// Minor version of the bundle's python; without it, nothing is said of wheels' requirements.
+    pub python: Option<PythonMinor>,
+    /// Its full version, where known.
+    pub python_version: Option<String>,
+    /// Compute capabilities that the recipe promises.
+    pub gpus: Vec<ComputeCapability>,
+    /// The oldest driver that the recipe allows.
+    pub driver: Option<DottedVersion>,
     /// The floor that the recipe declares; a name it leaves out is not compared.
     pub declared: Floor,
     /// Findings that the recipe waives.
@@ -41,17 +61,36 @@ pub struct AuditRequest {
 }
 
 impl AuditRequest {
-    /// What `recipe` says for a bundle of `arch`. An interpreter that itself needs a newer glibc than the recipe's floor, as the
+    /// A request that promises nothing.
+    pub fn plain(arch: Arch) -> Self {
+        Self {
+            arch,
+            python: None,
+            python_version: None,
+            gpus: Vec::new(),
+            driver: None,
+            declared: Floor::default(),
+            waivers: Vec::new(),
+            allowed_hooks: Vec::new(),
+            host_libraries: Vec::new(),
+        }
+    }
+
+    /// What `recipe` says for a bundle of `target`. An interpreter that itself needs a newer glibc than the recipe's floor, as the
     /// recipe's `[[interpreter]]` declares, raises the floor of the bundle.
     pub fn new(
         recipe: &RecipeFile,
-        arch: Arch,
+        target: Target,
         interpreter_glibc: Option<&str>,
     ) -> Result<Self, NotDotted> {
         let floor: DottedVersion = recipe.floor.glibc.parse()?;
         let interpreter = interpreter_glibc.map(str::parse).transpose()?;
+        let spec = recipe.target.get(&target);
+        let driver = spec.and_then(|s| s.driver_floor.as_deref());
         Ok(Self {
-            arch,
+            python: Some(recipe.python),
+            gpus: spec.map(|s| s.cuda_arch.clone()).unwrap_or_default(),
+            driver: driver.map(str::parse).transpose()?,
             declared: Floor {
                 glibc: Some(floor).max(interpreter),
                 ..Floor::default()
@@ -59,6 +98,7 @@ impl AuditRequest {
             waivers: recipe.waiver.clone(),
             allowed_hooks: recipe.startup_hook.iter().map(|h| h.sha256).collect(),
             host_libraries: recipe.host.libraries.clone(),
+            ..Self::plain(target.arch)
         })
     }
 }
@@ -72,6 +112,19 @@ pub struct Blame {
     pub path: String,
 }
 
+/// The licence of one wheel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Licence {
+    /// Distribution.
+    pub distribution: String,
+    /// As it says itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
+    /// Terms that restrict what may be done with a bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<String>,
+}
+
 /// A tree that passed.
 #[derive(Debug)]
 pub struct Audited {
@@ -82,6 +135,8 @@ pub struct Audited {
 /// What the rules found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
+    /// Where the facts come from.
+    pub facts: FactsFrom,
     /// Findings, the worst first, without those waived.
     pub findings: Vec<Finding>,
     /// Findings that the recipe waived.
@@ -92,8 +147,14 @@ pub struct Report {
     pub blame: Vec<Blame>,
     /// Libraries that the host has to give, by name.
     pub host_needs: Vec<HostNeed>,
+    /// Distributions whose libraries are new enough.
+    pub distributions: Vec<String>,
     /// GPU code per library.
     pub coverage: Vec<Coverage>,
+    /// What it means for each promised device.
+    pub outlook: Vec<Outlook>,
+    /// Licences of the wheels.
+    pub licences: Vec<Licence>,
 }
 
 /// A tree with error findings.
@@ -146,22 +207,73 @@ pub fn audit(tree: Tree, request: &AuditRequest) -> Result<Audited, Box<Rejected
 
 /// Judges a tree by a policy; never fails.
 pub fn report(tree: &Tree, request: &AuditRequest, policy: &Policy) -> Report {
-    let mut findings = Vec::new();
+    judge(tree, request, policy, FactsFrom::Cache, Vec::new())
+}
+
+/// Judges what was opened: its bundle's records, or its bytes.
+pub fn report_of(opened: &Opened, request: &AuditRequest, policy: &Policy) -> Report {
+    judge(
+        opened.told.tree(),
+        request,
+        policy,
+        opened.from,
+        opened.faults.clone(),
+    )
+}
+
+fn judge(
+    tree: &Tree,
+    request: &AuditRequest,
+    policy: &Policy,
+    facts: FactsFrom,
+    mut findings: Vec<Finding>,
+) -> Report {
     let links = resolve::links(tree, request.arch, policy);
     elf::check(tree, &links, request, policy, &mut findings);
     let host_needs = needs::check(&links, request, policy, &mut findings);
     let (floor, blame) = floor::check(&links, request, &mut findings);
     paths::check(tree, &links, policy, &mut findings);
     startup::check(tree, request, &mut findings);
+    copies::check(&links, request.arch, policy, &mut findings);
+    dlopen::check(tree, &links, request, policy, &mut findings);
+    abi::check(&links, request, policy, &mut findings);
+    python::check(tree, &links, request, &mut findings);
+    size::check(tree, policy, &mut findings);
+    gpu::unreadable(tree, &mut findings);
+    let coverage = gpu::coverage(tree, policy);
+    let outlook = gpu::check(&coverage, request, &mut findings);
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.cmp(b)));
     findings.dedup();
     let (findings, waived) = waiver::apply(findings, &request.waivers);
     Report {
+        facts,
         findings,
         waived,
+        distributions: floor::distributions(&floor, policy),
         floor,
         blame,
         host_needs,
-        coverage: gpu::coverage(tree),
+        coverage,
+        outlook,
+        licences: licences(tree, policy),
     }
+}
+
+fn licences(tree: &Tree, policy: &Policy) -> Vec<Licence> {
+    let parts = tree.parts().iter();
+    let wheels = parts.filter_map(|part| part.component.distribution.as_ref());
+    wheels
+        .map(|facts| {
+            let name = crate::formats::distribution::normalized_name(&facts.name);
+            let terms = policy
+                .licence
+                .iter()
+                .find(|rule| rule.distributions.iter().any(|d| waiver::glob(d, &name)));
+            Licence {
+                terms: terms.map(|rule| rule.name.clone()),
+                licence: facts.license.clone(),
+                distribution: name,
+            }
+        })
+        .collect()
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::waiver::glob;
 use crate::base::finding::Severity;
 use crate::formats::elf::ElfFacts;
+use crate::formats::floor::DottedVersion;
 
 /// Data of the rules.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -25,6 +26,116 @@ pub struct Policy {
     pub absolute: AbsoluteRule,
     /// How GPU code is judged.
     pub gpu: GpuRule,
+    /// Libraries of which one copy is enough.
+    pub single: Vec<SingleRule>,
+    /// Libraries that others load by name.
+    pub named: Vec<NamedRule>,
+    /// Programs that compile for GPUs.
+    pub compiler: Vec<CompilerRule>,
+    /// C++ interfaces.
+    pub abi: Vec<AbiRule>,
+    /// What distributions give.
+    pub distribution: Vec<DistributionRule>,
+    /// Thread-local storage.
+    pub tls: TlsRule,
+    /// Licences that are told by name.
+    pub licence: Vec<LicenceRule>,
+    /// Sizes.
+    pub size: SizeRule,
+}
+
+/// Libraries of which one copy is enough.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SingleRule {
+    /// What they are, in words.
+    pub what: String,
+    /// SONAMEs.
+    pub libraries: Vec<String>,
+}
+
+/// Libraries that others load by a name in their data.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct NamedRule {
+    /// Who loads.
+    pub by: Vec<String>,
+    /// What must be there if it is named.
+    pub libraries: Vec<String>,
+    /// What happens else.
+    pub why: String,
+}
+
+/// A program that compiles for GPUs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CompilerRule {
+    /// Globs of its path.
+    pub files: Vec<String>,
+    /// Glob of the path of another one, for newer devices.
+    pub newer: String,
+    /// From this architecture number on the other one is used.
+    pub newer_from: u16,
+    /// What it is used for.
+    pub what: String,
+    /// Ends of paths: it is needed where a file of the tree ends so.
+    pub when: Vec<String>,
+}
+
+/// A C++ interface.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct AbiRule {
+    /// Finding code.
+    pub code: String,
+    /// Outermost namespaces.
+    pub namespaces: Vec<String>,
+    /// SONAMEs of libraries that must be there for the rule to hold.
+    pub given_by: Vec<String>,
+    /// What it is called.
+    pub what: String,
+}
+
+/// What a distribution gives.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DistributionRule {
+    /// Its name.
+    pub name: String,
+    /// Version of glibc.
+    pub glibc: DottedVersion,
+    /// Highest `GLIBCXX_`.
+    pub glibcxx: DottedVersion,
+    /// Highest `CXXABI_`.
+    pub cxxabi: DottedVersion,
+}
+
+/// Thread-local storage.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct TlsRule {
+    /// Bytes that the loader keeps for libraries that are loaded late.
+    pub surplus: u64,
+}
+
+/// Licences that are told by name.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct LicenceRule {
+    /// How they are called.
+    pub name: String,
+    /// Globs of the distributions that have them.
+    pub distributions: Vec<String>,
+}
+
+/// Sizes in bytes once unpacked; 0 is no limit.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SizeRule {
+    /// Of a bundle.
+    pub bundle: u64,
+    /// Of a component.
+    pub component: u64,
 }
 
 /// How GPU code is judged.

@@ -188,7 +188,11 @@ impl Job {
     /// What the audit has to know of the recipe.
     pub fn audit_request(&self) -> Result<AuditRequest, NotDotted> {
         let glibc = self.interpreter.glibc.as_deref();
-        AuditRequest::new(self.recipe.keys(), self.wanted.target.arch, glibc)
+        let request = AuditRequest::new(self.recipe.keys(), self.wanted.target, glibc)?;
+        Ok(AuditRequest {
+            python_version: Some(self.interpreter.version.clone()),
+            ..request
+        })
     }
 
     /// What packing is told.

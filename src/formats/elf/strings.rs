@@ -37,7 +37,7 @@ pub fn named(bytes: &[u8]) -> Named {
             }
         }
         for at in memmem::find_iter(section.bytes, b"sm_") {
-            if let Some(name) = around(section.bytes, at).filter(|n| is_target(n)) {
+            if let Some(name) = tail(section.bytes, at).filter(|n| is_target(n)) {
                 keep(&mut targets, name);
             }
         }
@@ -63,6 +63,16 @@ fn around(bytes: &[u8], at: usize) -> Option<&str> {
     let end = at + memchr::memchr(0, after)?;
     let text = std::str::from_utf8(bytes.get(start..end)?).ok()?;
     (text.len() <= MAX_NAME).then_some(text)
+}
+
+/// The string that begins at `at`, perhaps behind other words: linkers keep a string that ends another one only once.
+fn tail(bytes: &[u8], at: usize) -> Option<&str> {
+    let before = at.checked_sub(1).and_then(|n| bytes.get(n));
+    if before.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_') {
+        return None;
+    }
+    let after = bytes.get(at..bytes.len().min(at + MAX_NAME))?;
+    std::str::from_utf8(after.get(..memchr::memchr(0, after)?)?).ok()
 }
 
 /// `libx.so`, `libx.so.1.2`.
@@ -131,6 +141,8 @@ mod tests {
     fn takes_the_string_between_two_nuls() {
         let bytes = b"a\0libx.so.1\0b";
         assert_eq!(around(bytes, 6), Some("libx.so.1"));
+        assert_eq!(tail(b"%s on sm_89\0", 6), Some("sm_89"));
+        assert_eq!(tail(b"psm_89\0", 1), None);
         assert_eq!(around(b"libx.so", 4), None);
         assert_eq!(around(b"libx.so\0", 4), Some("libx.so"));
     }

@@ -49,6 +49,11 @@ impl GpuFacts {
     /// The GPU code of a file; `None` where it has none. With `look_inside`, small entries are unpacked to tell containers
     /// without kernels from others; else none counts as empty.
     pub fn read(bytes: &[u8], look_inside: bool) -> Option<Self> {
+        Self::read_with(bytes, look_inside, &mut |_| {})
+    }
+
+    /// [`Self::read`], which calls `passed` with the offset behind each container.
+    pub fn read_with(bytes: &[u8], look_inside: bool, passed: &mut dyn FnMut(u64)) -> Option<Self> {
         if let Some(shape) = single::shape(bytes) {
             return Some(Self {
                 shapes: vec![shape],
@@ -61,6 +66,7 @@ impl GpuFacts {
             Found::Container(section, container) => {
                 let empty = look_inside && kernels::is_empty(&container);
                 shapes.add(section, &container, empty);
+                passed(container.offset.saturating_add(container.size as u64));
             }
             Found::Fault(fault) if faults.len() < MAX_FAULTS => faults.push(fault.to_string()),
             Found::Fault(_) => {}
