@@ -99,6 +99,8 @@ pub enum Command {
     Recipe(RecipeCommandArgs),
     /// Tell what a bundle is and holds, without unpacking it.
     Inspect(InspectArgs),
+    /// Say what differs between two bundles; of two that should be equal, the first thing that is not.
+    Diff(DiffArgs),
     /// Say on which hosts and GPUs a bundle or folder runs, and which file is to blame where it does not.
     Audit(AuditArgs),
     /// Show the GPU code of a bundle, wheel, folder or file, and which devices it runs on.
@@ -317,6 +319,15 @@ pub struct AuditArgs {
     /// Read every byte again instead of the bundle's own records.
     #[arg(long)]
     pub full: bool,
+}
+
+/// `bundler diff`
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// A bundle, packed or unpacked.
+    pub a: PathBuf,
+    /// Another one.
+    pub b: PathBuf,
 }
 
 /// `bundler gpu`

@@ -2,8 +2,10 @@
 //! with an [`Outcome`]; whatever went wrong is an error with causes, printed once by `main`.
 
 pub mod audit;
+pub mod bundles;
 pub mod cache;
 pub mod completions;
+pub mod diff;
 pub mod edge;
 pub mod fetch;
 pub mod gpu;
@@ -59,6 +61,7 @@ pub fn run(cli: &Cli) -> Answer {
         Command::Recipe(args) => recipe::run(args, global),
         Command::Inspect(args) => inspect::run(args, global),
         Command::Audit(args) => audit::run(args, global),
+        Command::Diff(args) => diff::run(args, global),
         Command::Gpu(args) => gpu::run(args, global),
         Command::Completions(args) => completions::run(args, global),
     }

@@ -2,6 +2,7 @@
 
 pub mod bundle;
 pub mod bundle_reader;
+pub mod compare;
 pub mod component;
 pub mod distribution;
 pub mod elf;

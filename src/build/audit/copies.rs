@@ -62,7 +62,7 @@ fn copied(what: &str, copies: &[Object<'_>]) -> Finding {
             .map(|o| o.path.to_owned())
             .unwrap_or_default(),
         message: format!(
-            "is one of {} copies of the {what}{same}: also {}{more}",
+            "is one of {} copies of {what}{same}: also {}{more}",
             copies.len(),
             others.join(", ")
         ),

@@ -1,6 +1,8 @@
 //! GPU code per library, as facts for bundle.json, and what it means for the devices the recipe promises: every library must
 //! have code for each of them, natively or as PTX that the oldest allowed driver can compile.
 
+use std::collections::BTreeMap;
+
 use super::AuditRequest;
 use super::policy::Policy;
 use crate::base::finding::{Finding, Severity};
@@ -56,6 +58,7 @@ pub(super) fn check(
         .iter()
         .map(|gpu| Outlook::of(coverage, *gpu, driver))
         .collect();
+    let mut compiled: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for outlook in &outlooks {
         let device = outlook.device;
         for library in &outlook.libraries {
@@ -110,14 +113,17 @@ pub(super) fn check(
                         Some(hint),
                     ));
                 }
-                Verdict::Jit { .. } => {
-                    let message =
-                        format!("is compiled by the driver when first used on capability {device}");
-                    out.push(finding(Severity::Note, "gpu-jit", path, message, None));
-                }
+                Verdict::Jit { .. } => compiled.entry(path).or_default().push(device.to_string()),
                 Verdict::Native { .. } | Verdict::NoCode => {}
             }
         }
+    }
+    for (path, devices) in compiled {
+        let message = format!(
+            "is compiled by the driver when first used on {}",
+            devices.join(", ")
+        );
+        out.push(finding(Severity::Note, "gpu-jit", path, message, None));
     }
     outlooks
 }

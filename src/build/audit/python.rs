@@ -15,7 +15,7 @@ use crate::build::assemble::{Placed, Tree};
 use crate::build::lock::{markers, specifiers};
 use crate::formats::component::ComponentKind;
 use crate::formats::distribution::{DistributionFacts, normalized_name};
-use crate::formats::tags::{Compatibility, expand};
+use crate::formats::tags::{Compatibility, Tag, expand};
 
 /// Newest glibc a tag may ask for where the recipe names no floor.
 const ANY_GLIBC: u16 = 999;
@@ -150,12 +150,23 @@ fn fits(facts: &DistributionFacts, request: &AuditRequest, out: &mut Vec<Finding
         arch: request.arch,
         glibc_minor: minor.unwrap_or(ANY_GLIBC),
     };
-    let tags: Vec<_> = facts
-        .tags
-        .iter()
-        .filter_map(|t| expand(t))
-        .flatten()
-        .collect();
+    let read = |texts: &[String]| -> Vec<Tag> {
+        let tags = texts.iter().filter_map(|t| expand(t));
+        tags.flatten().collect()
+    };
+    let (own, inside) = (read(&file_tags(facts)), read(&facts.tags));
+    if !own.is_empty() && !inside.is_empty() && !runs.accepts_any(&inside) {
+        let message = format!(
+            "{} says {} inside, which its file name does not",
+            facts.name,
+            facts.tags.join(" ")
+        );
+        out.push(note("wheel-tag-inside", &facts.dist_info, message, None));
+    }
+    let (tags, shown) = match own.is_empty() {
+        true => (inside, facts.tags.join(" ")),
+        false => (own, file_tags(facts).join(" ")),
+    };
     if !tags.is_empty() && !runs.accepts_any(&tags) {
         out.push(Finding {
             severity: Severity::Error,
@@ -163,13 +174,20 @@ fn fits(facts: &DistributionFacts, request: &AuditRequest, out: &mut Vec<Finding
             path: facts.dist_info.clone(),
             message: format!(
                 "{} is tagged {}, which does not fit python {python} on {} with glibc 2.{}",
-                facts.name,
-                facts.tags.join(" "),
-                request.arch,
-                runs.glibc_minor
+                facts.name, shown, request.arch, runs.glibc_minor
             ),
             hint: Some("take a wheel for the target".to_owned()),
         });
+    }
+}
+
+/// The tags in the file name, by which installers choose.
+fn file_tags(facts: &DistributionFacts) -> Vec<String> {
+    let stem = facts.file_name.strip_suffix(".whl").unwrap_or_default();
+    let parts: Vec<&str> = stem.split('-').collect();
+    match parts.as_slice() {
+        [_, _, .., python, abi, platform] => vec![format!("{python}-{abi}-{platform}")],
+        _ => Vec::new(),
     }
 }
 
