@@ -3,6 +3,7 @@
 
 mod lock;
 mod range;
+mod stamp;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,6 +14,7 @@ pub use std::fs::{File, TryLockError};
 pub use lock::{touch, try_lock};
 pub use memmap2::Mmap;
 pub use range::{ReadAt, append_range, free_space};
+pub use stamp::Stamp;
 
 /// A file operation that failed.
 #[derive(Debug, thiserror::Error)]

@@ -11,6 +11,7 @@ use super::error::FetchError;
 use super::pages::Pages;
 use super::{FetchConfig, Fetched, Order};
 use crate::base::digest::Digest;
+use crate::base::fs::Stamp;
 use crate::base::http::Http;
 use crate::base::progress::Progress;
 use crate::formats::simple_index;
@@ -148,7 +149,7 @@ impl Inner {
             label: order.label.clone(),
             source: Box::new(source),
         };
-        let (path, size) = self.bring(order, terms).map_err(named)?;
+        let (path, size, stamp) = self.bring(order, terms).map_err(named)?;
         // The size of the lock is a promise of its own.
         if let Some(wanted) = order.size
             && wanted != size
@@ -163,17 +164,23 @@ impl Inner {
             size,
             path,
             file: order.file.clone(),
+            stamp,
         })
     }
 
-    fn bring(&self, order: &Order, terms: &Terms<'_>) -> Result<(PathBuf, u64), FetchError> {
+    /// Path and size; a stamp as well where the file is not the cache's own.
+    fn bring(
+        &self,
+        order: &Order,
+        terms: &Terms<'_>,
+    ) -> Result<(PathBuf, u64, Option<Stamp>), FetchError> {
         if !simple_index::is_plain(&order.file) {
             return Err(FetchError::Name {
                 name: order.file.clone(),
             });
         }
         match self.blobs.check(&order.sha256)? {
-            Seen::Good { size } => return Ok((self.blobs.path(&order.sha256), size)),
+            Seen::Good { size } => return Ok((self.blobs.path(&order.sha256), size, None)),
             Seen::Bad { aside } => self.progress.note(format!(
                 "the cached copy of {} was damaged (kept as {}): fetching it once more",
                 order.label,
@@ -184,11 +191,11 @@ impl Inner {
         if let Some(mirror) = &self.config.mirror {
             let file = mirror.join(&order.file);
             if crate::base::fs::metadata(&file)?.is_some() {
-                match self.import(&file, order) {
+                match super::import::in_place(&file, order, &self.progress) {
                     Err(error @ FetchError::WrongBytes { .. }) if !self.config.http.offline => {
                         self.progress.note(format!("{error}; looking elsewhere"));
                     }
-                    other => return other,
+                    other => return other.map(|(size, stamp)| (file, size, Some(stamp))),
                 }
             }
         }
@@ -198,7 +205,7 @@ impl Inner {
                 return Err(FetchError::Stopped);
             }
             match self.take_from(place, order, terms) {
-                Ok(found) => return Ok(found),
+                Ok((path, size)) => return Ok((path, size, None)),
                 Err(error) => {
                     if number + 1 < order.places.len() {
                         self.progress

@@ -1,5 +1,5 @@
-//! Local files: into the cache (copied and digested in one pass, so that nobody can change them afterwards), and out of
-//! it into a mirror folder with `SHA256SUMS`.
+//! Local files: used in place (a mirror's), into the cache (copied and digested in one pass, so that nobody can change
+//! them afterwards), and out of it into a mirror folder with `SHA256SUMS`.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use super::blobs::Blobs;
 use super::error::FetchError;
 use super::{Fetched, Order};
 use crate::base::digest::{Digest, Hasher};
-use crate::base::fs::{self, At, Draft, FsResult};
+use crate::base::fs::{self, At, Draft, FsResult, Stamp};
 use crate::base::progress::Progress;
 use crate::base::space::NoSpace;
 use crate::formats::simple_index::is_plain;
@@ -18,6 +18,46 @@ use crate::formats::simple_index::is_plain;
 const BUFFER: usize = 1 << 20;
 /// Name of the list of digests in a mirror.
 pub const SUMS: &str = "SHA256SUMS";
+
+/// Digests a file of a mirror, which stays where it is: gigabytes are not written a second time.
+pub(super) fn in_place(
+    file: &Path,
+    order: &Order,
+    progress: &Progress,
+) -> Result<(u64, Stamp), FetchError> {
+    let wrong = |what| FetchError::WrongBytes {
+        from: file.display().to_string(),
+        what,
+    };
+    let before = Stamp::of(file)?;
+    let mut source = fs::open(file)?;
+    let len = source.metadata().at("look at", file)?.len();
+    if order.size.is_some_and(|size| size != len) {
+        return Err(wrong(format!(
+            "{len} bytes instead of {}",
+            order.size.unwrap_or_default()
+        )));
+    }
+    let task = progress.task(&order.label, Some(len));
+    let mut hasher = Hasher::new();
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        let read = source.read(&mut buffer).at("read", file)?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(buffer.get(..read).unwrap_or_default());
+        task.advance(read as u64);
+    }
+    let found = hasher.finish();
+    if found != order.sha256 {
+        return Err(wrong(format!("sha256 {found} instead of {}", order.sha256)));
+    }
+    match (before, Stamp::of(file)?) {
+        (Some(before), Some(after)) if before == after => Ok((len, after)),
+        _ => Err(wrong("other bytes than a moment ago".to_owned())),
+    }
+}
 
 /// Takes a local file into the cache, if it holds the wanted bytes.
 pub(super) fn import(
@@ -176,6 +216,34 @@ mod tests {
     }
 
     #[test]
+    fn a_mirrors_file_is_digested_where_it_is_and_watched() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x");
+        fs::write(&file, b"abc").unwrap();
+        let order = order(b"abc");
+        let (size, stamp) = in_place(&file, &order, &Progress::silent()).unwrap();
+        let fetched = Fetched {
+            digest: order.sha256,
+            size,
+            path: file.clone(),
+            file: "x".to_owned(),
+            stamp: Some(stamp),
+        };
+        let now = || Stamp::of(&file).unwrap();
+        assert!(size == 3 && fetched.stamp() == now());
+        fs::write(&file, b"abd").unwrap();
+        assert!(fetched.stamp() != now());
+        let error = in_place(&file, &order, &Progress::silent()).unwrap_err();
+        assert!(error.to_string().contains("sha256"), "{error}");
+        fs::write(&file, b"ab").unwrap();
+        let error = in_place(&file, &order, &Progress::silent()).unwrap_err();
+        assert!(
+            error.to_string().contains("2 bytes instead of 3"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn a_mirror_lists_what_it_holds_and_grows() {
         let dir = tempfile::tempdir().unwrap();
         let mirror = dir.path().join("mirror");
@@ -187,6 +255,7 @@ mod tests {
                 size: bytes.len() as u64,
                 path,
                 file: name.to_owned(),
+                stamp: None,
             }
         };
         assert_eq!(

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use url::Url;
 
 use crate::base::digest::Digest;
+use crate::base::fs::Stamp;
 use crate::base::http::HttpConfig;
 use address::Addresses;
 use machine::Machine;
@@ -97,6 +98,8 @@ pub struct Fetched {
     size: u64,
     path: PathBuf,
     file: String,
+    /// Of a file that is used where the user keeps it.
+    stamp: Option<Stamp>,
 }
 
 impl Fetched {
@@ -108,6 +111,11 @@ impl Fetched {
     /// Bytes.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// How it looked when it was digested, if it is a mirror's and not the cache's: others may write to it.
+    pub fn stamp(&self) -> Option<Stamp> {
+        self.stamp
     }
 
     /// Where the bytes are; never changed in place.

@@ -36,6 +36,14 @@ pub enum IngestError {
         #[source]
         source: io::Error,
     },
+    /// A file of a mirror that somebody wrote to meanwhile.
+    #[error("{archive} of {name} was changed while it was read; run it again")]
+    Changed {
+        /// Distribution.
+        name: String,
+        /// File name.
+        archive: String,
+    },
     /// Bytes that are not those of RECORD.
     #[error("{path} of {name} has sha256 {found}, RECORD says {expected}")]
     Record {

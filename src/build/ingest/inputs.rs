@@ -14,6 +14,7 @@ use super::wheel::{self, WheelRequest, WheelWaiver};
 use super::{IngestError, Plan};
 use crate::base::archive::Zip;
 use crate::base::digest::Digest;
+use crate::base::fs::Stamp;
 use crate::base::python::PythonMinor;
 use crate::base::segments::Encoding;
 use crate::base::target::Target;
@@ -200,8 +201,19 @@ impl Input {
             (None, From::Path(path)) => (path.clone(), 0),
             (None, From::Order(order)) => (PathBuf::from(&order.file), 0),
         };
-        let input = self.clone();
-        let planner: Planner = Box::new(move || input.plan(&path));
+        let (input, stamp) = (self.clone(), fetched.and_then(Fetched::stamp));
+        let planner: Planner = Box::new(move || {
+            let plan = input.plan(&path)?;
+            if let Some(stamp) = stamp {
+                if Stamp::of(&path)? != Some(stamp) {
+                    return Err(format!("{} was changed while it was read", path.display()).into());
+                }
+                if let Some(archive) = &plan.archive {
+                    archive.watch(path.clone(), stamp);
+                }
+            }
+            Ok(plan)
+        });
         Item {
             position,
             ingredients: self.ingredients.clone(),

@@ -13,7 +13,8 @@ mod local;
 mod reader;
 mod second;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use fault::{ArchiveError, ContainerFault, MemberFault};
@@ -21,7 +22,7 @@ pub use reader::MemberReader;
 
 use super::name::escaped;
 use crate::base::finding::Finding;
-use crate::base::fs;
+use crate::base::fs::{self, Stamp};
 
 /// Most members of one archive.
 pub const MAX_MEMBERS: u64 = 500_000;
@@ -74,6 +75,7 @@ pub struct Member {
 /// A zip archive that passed the gate.
 pub struct Zip {
     name: String,
+    watched: OnceLock<(PathBuf, Stamp)>,
     bytes: Bytes,
     members: Vec<Member>,
     notes: Vec<Finding>,
@@ -107,6 +109,17 @@ impl std::fmt::Debug for Zip {
 }
 
 impl Zip {
+    /// Says which file it is mapped from and how that looked when its digest was taken, if others may write to it.
+    pub fn watch(&self, path: PathBuf, stamp: Stamp) {
+        let _ = self.watched.set((path, stamp));
+    }
+
+    /// Whether a watched file still is what it was; true of one that is not watched.
+    pub fn is_unchanged(&self) -> bool {
+        let watched = self.watched.get();
+        watched.is_none_or(|(path, then)| Stamp::of(path).is_ok_and(|now| now == Some(*then)))
+    }
+
     /// Opens an archive on disk; it is mapped, so nobody may cut the file while this value lives.
     ///
     /// # Errors
@@ -159,6 +172,7 @@ impl Zip {
         let (members, notes) = gate::read_members(&name, bytes.get(), &left_out)?;
         Ok(Self {
             name,
+            watched: OnceLock::new(),
             bytes,
             members,
             notes,

@@ -14,6 +14,14 @@ use crate::formats::tar_entry;
 /// Completes a component on which nobody works any more.
 pub(super) fn finish(shared: &Shared<'_>, work: Work) -> Result<Stored, IngestError> {
     record(shared, &work)?;
+    if let Some(archive) = &work.plan.archive
+        && !archive.is_unchanged()
+    {
+        return Err(IngestError::Changed {
+            name: work.name().to_owned(),
+            archive: archive.name().to_owned(),
+        });
+    }
     let known = work.take_known();
     let mut entries = Vec::with_capacity(work.rows.len());
     let mut digests: BTreeMap<&str, Option<Digest>> = BTreeMap::new();
