@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::base::capability::ComputeCapability;
 use crate::base::target::Target;
+use crate::formats::driver::DriverVersion;
 use crate::formats::floor::DottedVersion;
 
 /// Turns a Python + CUDA research stack into one file that runs anywhere.
@@ -105,6 +106,10 @@ pub enum Command {
     Audit(AuditArgs),
     /// Show the GPU code of a bundle, wheel, folder or file, and which devices it runs on.
     Gpu(GpuArgs),
+    /// Say what this host is, and whether a bundle will run on it, with the reason and the way out.
+    Doctor(DoctorArgs),
+    /// Say which published bundle fits this host best, and why each other does not.
+    Select(SelectArgs),
     /// Write a shell's completion script to standard output.
     #[command(alias = "generate-shell-completion")]
     Completions(CompletionsArgs),
@@ -344,6 +349,52 @@ pub struct GpuArgs {
     /// A kernel, or a target such as sm_90a or compute_120, that must be there; may be repeated.
     #[arg(long, value_name = "NAME")]
     pub expect: Vec<String>,
+}
+
+/// Which host is asked about.
+#[derive(Debug, Clone, Args)]
+pub struct HostArgs {
+    /// Folder that stands for the host: everything is read below it, and nothing is run.
+    #[arg(
+        long,
+        default_value = "/",
+        hide_default_value = true,
+        value_name = "DIR"
+    )]
+    pub root: PathBuf,
+    /// GPU by its compute capability, such as 9.0, instead of the host's; may be repeated.
+    #[arg(long, value_name = "X.Y")]
+    pub gpu: Vec<ComputeCapability>,
+    /// Driver version, such as 580.95.05, instead of the host's.
+    #[arg(long, value_name = "V")]
+    pub driver: Option<DriverVersion>,
+    /// Folder a bundle would be installed in [default: $XDG_DATA_HOME/pointcept-runtime].
+    #[arg(long, value_name = "DIR")]
+    pub at: Option<PathBuf>,
+}
+
+/// `bundler doctor`
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// A bundle, the folder of an unpacked one, a `<bundle>.json`, or an index (file or address).
+    #[arg(value_name = "BUNDLE|INDEX")]
+    pub bundle: Option<String>,
+    /// Which host is asked about.
+    #[command(flatten)]
+    pub host: HostArgs,
+    /// Ask the driver itself, through the python of the unpacked bundle that is named.
+    #[arg(long)]
+    pub deep: bool,
+}
+
+/// `bundler select`
+#[derive(Debug, Args)]
+pub struct SelectArgs {
+    /// The index: a file or an address.
+    pub index: String,
+    /// Which host is asked about.
+    #[command(flatten)]
+    pub host: HostArgs,
 }
 
 /// `bundler completions`

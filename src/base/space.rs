@@ -3,6 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Access;
+
 use super::fs::{self, At, FsResult};
 
 /// Not enough room.
@@ -82,4 +84,50 @@ mod tests {
             "the file system at /proc has 0 bytes free, 7 are needed for /proc/none/such"
         );
     }
+}
+
+/// What a file system still takes from an ordinary user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes.
+    pub bytes: u64,
+    /// Files; as many as there are numbers where the file system does not count them.
+    pub inodes: u64,
+    /// Nothing can be written at all.
+    pub read_only: bool,
+    /// Programs cannot be run from it.
+    pub no_exec: bool,
+}
+
+/// The room on the file system of `path` (or of its folder, while it does not exist).
+pub fn room(path: &Path) -> FsResult<Room> {
+    use rustix::fs::StatVfsMountFlags as Flags;
+    let at = existing(path)?;
+    let stat = rustix::fs::statvfs(at).map_err(std::io::Error::from);
+    let stat = stat.at("ask the free space of", at)?;
+    Ok(Room {
+        bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
+        inodes: if stat.f_files == 0 {
+            u64::MAX
+        } else {
+            stat.f_favail
+        },
+        read_only: stat.f_flag.contains(Flags::RDONLY),
+        no_exec: stat.f_flag.contains(Flags::NOEXEC),
+    })
+}
+
+/// Whether this process may read and write `path`.
+pub fn may_read_and_write(path: &Path) -> bool {
+    may(path, Access::READ_OK | Access::WRITE_OK)
+}
+
+/// Whether this process may make files in the folder `path`.
+pub fn may_fill(path: &Path) -> bool {
+    may(path, Access::WRITE_OK | Access::EXEC_OK)
+}
+
+fn may(path: &Path, access: Access) -> bool {
+    use rustix::fs::{AtFlags, CWD, accessat};
+    accessat(CWD, path, access, AtFlags::EACCESS).is_ok()
 }

@@ -6,6 +6,7 @@ pub mod bundles;
 pub mod cache;
 pub mod completions;
 pub mod diff;
+pub mod doctor;
 pub mod edge;
 pub mod fetch;
 pub mod gpu;
@@ -14,6 +15,7 @@ pub mod lock;
 pub mod make;
 pub mod recipe;
 pub mod report;
+pub mod select;
 pub mod source;
 pub mod terminal;
 pub mod wheelhouse;
@@ -63,6 +65,8 @@ pub fn run(cli: &Cli) -> Answer {
         Command::Audit(args) => audit::run(args, global),
         Command::Diff(args) => diff::run(args, global),
         Command::Gpu(args) => gpu::run(args, global),
+        Command::Doctor(args) => doctor::run(args, global),
+        Command::Select(args) => select::run(args, global),
         Command::Completions(args) => completions::run(args, global),
     }
 }

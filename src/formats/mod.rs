@@ -5,6 +5,7 @@ pub mod bundle_reader;
 pub mod compare;
 pub mod component;
 pub mod distribution;
+pub mod driver;
 pub mod elf;
 pub mod fatbin;
 pub mod floor;

@@ -1,4 +1,6 @@
 //! The target machine: facts, select, doctor, store, install, verify. Never imports `build`.
 
+pub mod doctor;
 pub mod install;
+pub mod select;
 pub mod store;

@@ -10,6 +10,7 @@ mod fatbin;
 mod fault_server;
 mod fetch;
 mod gpu;
+mod hosts;
 mod house;
 mod ingest;
 mod ingest_processes;
