@@ -15,7 +15,8 @@ use std::ptr::NonNull;
 use zstd_sys::{
     ZSTD_CCtx, ZSTD_compressBegin_advanced, ZSTD_compressBound, ZSTD_compressContinue,
     ZSTD_compressionParameters, ZSTD_createCCtx, ZSTD_frameParameters, ZSTD_freeCCtx,
-    ZSTD_getCParams, ZSTD_getErrorName, ZSTD_isError, ZSTD_parameters, ZSTD_versionString,
+    ZSTD_getCParams, ZSTD_getErrorName, ZSTD_isError, ZSTD_parameters, ZSTD_strategy,
+    ZSTD_versionString,
 };
 
 unsafe extern "C" {
@@ -47,6 +48,9 @@ pub(super) enum RepeatOffsets {
     OfFreshFrame,
 }
 
+/// libzstd takes no smaller table (ZSTD_HASHLOG_MIN, ZSTD_CHAINLOG_MIN).
+const SMALLEST_TABLE: u32 = 6;
+
 /// A compression context, used by one thread at a time.
 pub(super) struct Context {
     raw: NonNull<ZSTD_CCtx>,
@@ -58,10 +62,18 @@ unsafe impl Send for Context {}
 
 impl Context {
     /// A context with the parameters of `level` but this window. `None` when memory is short.
+    ///
+    /// The double-fast levels get tables of half the usual size, which stay in a core's own cache: on 1.33 GB out of
+    /// torch, cuDNN, cuBLAS, transformers, scipy and pandas, level 3 with a window of 2^23 takes 6.8 s of CPU instead of
+    /// 12.4 and gives 709.4 MB instead of 703.1 (`pzstd -3`: 710.2 MB, 12.3 s; level 2: 714.2 MB, 6.7 s).
     pub(super) fn new(level: i32, window_log: u32) -> Option<Self> {
         // SAFETY: pure functions of their arguments; a null context is turned into `None`.
         let (raw, mut params) = unsafe { (ZSTD_createCCtx(), ZSTD_getCParams(level, 0, 0)) };
         params.windowLog = window_log;
+        if matches!(params.strategy, ZSTD_strategy::ZSTD_dfast) {
+            params.hashLog = params.hashLog.saturating_sub(1).max(SMALLEST_TABLE);
+            params.chainLog = params.chainLog.saturating_sub(1).max(SMALLEST_TABLE);
+        }
         Some(Self {
             raw: NonNull::new(raw)?,
             params,
