@@ -13,7 +13,7 @@ pub use std::fs::{File, TryLockError};
 
 pub use lock::{touch, try_lock};
 pub use memmap2::Mmap;
-pub use range::{ReadAt, append_range, free_space};
+pub use range::{ReadAt, append_range, free_space, write_behind};
 pub use stamp::Stamp;
 
 /// A file operation that failed.

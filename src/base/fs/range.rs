@@ -53,6 +53,15 @@ impl<T: ReadAt + ?Sized + Send> ReadAt for &T {
     }
 }
 
+/// Has the kernel begin to write out what was just written there, so that the disk works while the processors do and
+/// nobody waits for gigabytes at the end. Linux takes "not needed" of unwritten pages as that and keeps them until they
+/// are on disk. A hint: nothing comes of it where it is not known.
+pub fn write_behind(file: &File, offset: u64, len: u64) {
+    if let Some(len) = std::num::NonZeroU64::new(len) {
+        let _ = rustix::fs::fadvise(file, offset, Some(len), rustix::fs::Advice::DontNeed);
+    }
+}
+
 /// Appends `len` bytes of `from`, starting at `offset`, to what was written to `to`: inside the kernel where it can.
 pub fn append_range(from: &File, offset: u64, len: u64, to: &mut File) -> io::Result<()> {
     let (mut offset, end) = (offset, offset.saturating_add(len));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::PackError;
 use super::laid::{Laid, Piece};
 use crate::base::digest::{Digest, Hasher};
-use crate::base::fs::{At, Draft, File, ReadAt, append_range};
+use crate::base::fs::{At, Draft, File, ReadAt, append_range, write_behind};
 use crate::base::progress::{Progress, Task};
 use crate::base::segments::Xxh3;
 use crate::build::assemble::Placed;
@@ -17,6 +17,9 @@ use crate::formats::component::SegmentRef;
 
 /// Bytes that are read at once for digesting.
 const PART: usize = 1 << 20;
+
+/// Bytes after which the kernel is asked to begin writing them out.
+const BEHIND: u64 = 16 << 20;
 
 /// Writes a bundle to `path` and returns its digest.
 pub(super) fn write(laid: &Laid, path: &Path, progress: &Progress) -> Result<Digest, PackError> {
@@ -62,14 +65,20 @@ fn copy(
     task: &Task,
     stop: &AtomicBool,
 ) -> Result<Option<()>, PackError> {
+    let (mut begun, mut end) = (0, 0);
     for piece in &laid.pieces {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
+        }
+        if end - begun >= BEHIND {
+            write_behind(to, begun, end - begun);
+            begun = end;
         }
         match piece {
             Piece::Bytes(bytes) => {
                 to.write_all(bytes).at("write", path)?;
                 task.advance(bytes.len() as u64);
+                end += bytes.len() as u64;
             }
             Piece::Segment { part, segment, .. } => {
                 let (offset, len) = (segment.offset, segment.packed);
@@ -86,6 +95,7 @@ fn copy(
                     copied => copied.at("write", path)?,
                 }
                 task.advance(len);
+                end += len;
             }
         }
     }

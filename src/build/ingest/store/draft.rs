@@ -56,6 +56,7 @@ impl Draft {
         self.file
             .write_all_at(blocks, offset)
             .at("write", &self.path)?;
+        fs::write_behind(&self.file, offset, packed);
         Ok(SegmentRef {
             offset,
             packed,
