@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -54,12 +55,17 @@ impl<T: ReadAt + ?Sized + Send> ReadAt for &T {
 }
 
 /// Has the kernel begin to write out what was just written there, so that the disk works while the processors do and
-/// nobody waits for gigabytes at the end. Linux takes "not needed" of unwritten pages as that and keeps them until they
-/// are on disk. A hint: nothing comes of it where it is not known.
+/// nobody waits for gigabytes at the end. The bytes stay in memory for who reads them next. A hint: nothing comes of it
+/// on file systems that do not know it.
+#[expect(unsafe_code, reason = "rustix does not offer sync_file_range")]
 pub fn write_behind(file: &File, offset: u64, len: u64) {
-    if let Some(len) = std::num::NonZeroU64::new(len) {
-        let _ = rustix::fs::fadvise(file, offset, Some(len), rustix::fs::Advice::DontNeed);
-    }
+    let (Ok(offset), Ok(len)) = (i64::try_from(offset), i64::try_from(len)) else {
+        return;
+    };
+    // SAFETY: the descriptor is open as long as `file` is borrowed; no memory is passed.
+    let _ = unsafe {
+        libc::sync_file_range(file.as_raw_fd(), offset, len, libc::SYNC_FILE_RANGE_WRITE)
+    };
 }
 
 /// Appends `len` bytes of `from`, starting at `offset`, to what was written to `to`: inside the kernel where it can.
