@@ -113,7 +113,8 @@ pub fn read_if_exists(path: &Path, limit: u64) -> FsResult<Option<Vec<u8>>> {
 /// Maps a file into memory for reading. The caller must own the file: nobody may cut it while it is mapped
 /// (cached blobs and unlinked temporary files are only ever replaced by rename).
 pub fn map(file: &File, path: &Path) -> FsResult<Mmap> {
-    // SAFETY: by this module's rule, files are changed by rename only, so a mapped file is never cut.
+    // SAFETY: by this module's rule, files are changed by rename only, so a mapped file is never cut. A mirror's files
+    // are the user's: whoever cuts one while it is read stops the process (SIGBUS), which writes nothing wrong.
     #[expect(unsafe_code, reason = "memory-mapping is unsafe by nature; see above")]
     unsafe { Mmap::map(file) }.at("map", path)
 }
