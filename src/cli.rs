@@ -100,6 +100,10 @@ pub enum Command {
     Recipe(RecipeCommandArgs),
     /// Tell what a bundle is and holds, without unpacking it.
     Inspect(InspectArgs),
+    /// Write what is known of a bundle beside it, or say whether that still holds.
+    Evidence(EvidenceArgs),
+    /// Write a page about a bundle: what fills it, what runs where, what was found.
+    Report(ReportArgs),
     /// Say what differs between two bundles; of two that should be equal, the first thing that is not.
     Diff(DiffArgs),
     /// Say on which hosts and GPUs a bundle or folder runs, and which file is to blame where it does not.
@@ -333,6 +337,62 @@ pub struct DiffArgs {
     pub a: PathBuf,
     /// Another one.
     pub b: PathBuf,
+}
+
+/// `bundler evidence`
+#[derive(Debug, Args)]
+pub struct EvidenceArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: EvidenceCommand,
+}
+
+/// What can be done with evidence.
+#[derive(Debug, Subcommand)]
+pub enum EvidenceCommand {
+    /// Write evidence, its page and a bill of materials (CycloneDX) beside a bundle, as make does.
+    Write(EvidenceWriteArgs),
+    /// Say whether the evidence beside a bundle still holds; exit 1 if it is stale.
+    Check(EvidenceCheckArgs),
+}
+
+/// `bundler evidence write`
+#[derive(Debug, Args)]
+pub struct EvidenceWriteArgs {
+    /// The bundle, a .tar.zst file.
+    pub bundle: PathBuf,
+    /// A wheelhouse's manifest.txt, for its compile commands; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Vec<PathBuf>,
+    /// Read every byte again instead of the bundle's own records.
+    #[arg(long)]
+    pub full: bool,
+}
+
+/// `bundler evidence check`
+#[derive(Debug, Args)]
+pub struct EvidenceCheckArgs {
+    /// The bundle, a .tar.zst file.
+    pub bundle: PathBuf,
+    /// The evidence [default: BUNDLE.evidence.json].
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
+    /// The driver it is to run with: evidence of another class of drivers is stale.
+    #[arg(long, value_name = "VERSION")]
+    pub driver: Option<DottedVersion>,
+    /// Digest the whole file too.
+    #[arg(long)]
+    pub full: bool,
+}
+
+/// `bundler report`
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// A bundle, packed or unpacked.
+    pub bundle: PathBuf,
+    /// The file to write [default: BUNDLE.html].
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// `bundler gpu`

@@ -3,9 +3,11 @@
 
 pub mod assemble;
 pub mod audit;
+pub mod evidence;
 pub mod fetch;
 pub mod ingest;
 pub mod lock;
+pub mod overview;
 pub mod pack;
 pub mod recipe;
 pub mod wheelhouse;

@@ -42,6 +42,15 @@ pub fn now() -> u64 {
         .map_or(0, |d| d.as_secs())
 }
 
+/// `SOURCE_DATE_EPOCH`, which dates evidence and nothing else.
+pub fn source_date() -> anyhow::Result<Option<u64>> {
+    let Some(text) = var("SOURCE_DATE_EPOCH") else {
+        return Ok(None);
+    };
+    let bad = |_| anyhow::anyhow!("SOURCE_DATE_EPOCH is {text:?}: expected seconds since 1970");
+    text.parse().map(Some).map_err(bad)
+}
+
 /// The cache folder: `--cache-dir`, `$XDG_CACHE_HOME/pointcept-bundler`, `~/.cache/pointcept-bundler`.
 pub fn cache_dir(global: &Global) -> Result<PathBuf, Failure> {
     if let Some(dir) = &global.cache_dir {

@@ -8,11 +8,13 @@ pub mod completions;
 pub mod diff;
 pub mod doctor;
 pub mod edge;
+pub mod evidence;
 pub mod fetch;
 pub mod gpu;
 pub mod inspect;
 pub mod lock;
 pub mod make;
+pub mod overview;
 pub mod recipe;
 pub mod report;
 pub mod select;
@@ -64,6 +66,8 @@ pub fn run(cli: &Cli) -> Answer {
         Command::Inspect(args) => inspect::run(args, global),
         Command::Audit(args) => audit::run(args, global),
         Command::Diff(args) => diff::run(args, global),
+        Command::Evidence(args) => evidence::run(args, global),
+        Command::Report(args) => overview::run(args, global),
         Command::Gpu(args) => gpu::run(args, global),
         Command::Doctor(args) => doctor::run(args, global),
         Command::Select(args) => select::run(args, global),

@@ -7,6 +7,7 @@ pub mod component;
 pub mod distribution;
 pub mod driver;
 pub mod elf;
+pub mod evidence;
 pub mod fatbin;
 pub mod floor;
 pub mod index;

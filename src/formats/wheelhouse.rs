@@ -1,10 +1,11 @@
 //! The two text files of a wheelhouse: `manifest.txt`, to which every build run is appended and of which the last run counts,
 //! and `requirements-pypi.txt`, what its wheels need from elsewhere. Text in, types out.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One build run as `manifest.txt` tells of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Run {
     /// When it began, as written; none where the file has no run line.
     #[serde(skip_serializing_if = "Option::is_none")]

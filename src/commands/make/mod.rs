@@ -6,7 +6,7 @@ mod says;
 
 use std::sync::Arc;
 
-use super::{Answer, Outcome, report, terminal};
+use super::{Answer, Outcome, evidence, report, terminal};
 use crate::base::progress::Progress;
 use crate::build::assemble::{Merge, Merged, Placed, Tree, merge};
 use crate::build::audit::{Audited, Rejected, audit};
@@ -33,6 +33,7 @@ pub fn run(args: &MakeArgs, global: &Global) -> Answer {
         Err(Stop::Failed(error)) => return Err(error.into()),
         Ok(made) => made,
     };
+    evidence::made(&made.packed, &made.audited)?;
     report::answer(global, &says::made(&job, &made), |said| {
         says::made_text(said, global.verbose > 0)
     })?;
