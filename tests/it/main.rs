@@ -18,6 +18,7 @@ mod inspect;
 mod interpreter;
 mod lock;
 mod pack;
+mod planted;
 mod real_interpreter;
 mod recipe;
 mod source;

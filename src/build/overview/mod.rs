@@ -154,7 +154,6 @@ fn map(html: &mut Html, overview: &Overview<'_>) {
             _ => "k0",
         };
         let label = format!("{} {}", part.label(), bytes(tile.size));
-        open_tile(html, &tile, class, &label);
         let mut files: BTreeMap<std::cmp::Reverse<u64>, Vec<&str>> = BTreeMap::new();
         for entry in part
             .component
@@ -173,6 +172,8 @@ fn map(html: &mut Html, overview: &Overview<'_>) {
             .iter()
             .flat_map(|(size, paths)| paths.iter().map(|path| (*path, size.0)))
             .collect();
+        let inner = if large.len() > 1 { " g" } else { "" };
+        open_tile(html, &tile, &format!("{class}{inner}"), &label);
         if large.len() > 1 {
             let rest = tile
                 .size
@@ -199,18 +200,22 @@ fn map(html: &mut Html, overview: &Overview<'_>) {
         }
         html.raw("</div>");
     }
-    html.raw("</div><p class=\"key\"><i class=\"k2\"></i> with GPU code <i class=\"k0\"></i> other wheels <i class=\"k1\"></i> python <i class=\"k3\"></i> source and scripts</p>");
+    html.raw("</div><p class=\"key\"><span><i class=\"k2\"></i> with GPU code</span> <span><i class=\"k0\"></i> other wheels</span> <span><i class=\"k1\"></i> python</span> <span><i class=\"k3\"></i> source and scripts</span></p>");
 }
 
+/// Begins a tile; the smallest have no label, only a tooltip.
 fn open_tile(html: &mut Html, tile: &Tile, class: &str, label: &str) {
+    let label = escaped(label);
     html.raw(&format!(
-        "<div class=\"t {class}\" title=\"{0}\" style=\"left:{1:.2}%;top:{2:.2}%;width:{3:.2}%;height:{4:.2}%\"><span>{0}</span>",
-        escaped(label),
+        "<div class=\"t {class}\" title=\"{label}\" style=\"left:{:.2}%;top:{:.2}%;width:{:.2}%;height:{:.2}%\">",
         tile.left * 100.0,
         tile.top * 100.0,
         tile.width * 100.0,
         tile.height * 100.0
     ));
+    if tile.width > 0.03 && tile.height > 0.03 {
+        html.raw(&format!("<span>{label}</span>"));
+    }
 }
 
 fn coverage(html: &mut Html, overview: &Overview<'_>) {
