@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use url::Url;
 
+use super::source::Search;
 use super::{Answer, Failure, Outcome, edge, report, terminal};
 use crate::base::digest::Digest;
 use crate::base::progress::Progress;
@@ -68,6 +69,19 @@ pub fn run(args: &FetchArgs, global: &Global) -> Answer {
             continue;
         }
         fetched.extend(many(&job.fetcher, orders)?);
+        if let Some(source) = job.git_source()? {
+            artifacts.insert(
+                source.file().to_owned(),
+                Artifact {
+                    name: "source".to_owned(),
+                    file: source.file().to_owned(),
+                    sha256: source.digest(),
+                    size: Some(source.size()),
+                    cached: false,
+                },
+            );
+            fetched.push(source);
+        }
         for (order, one) in job.take_interpreters(&candidates)? {
             note(&mut artifacts, &order, &job.fetcher);
             fetched.push(one);
@@ -140,6 +154,20 @@ impl Job {
             anyhow::Error::new(e).context("the source's archive has no usable address")
         })?;
         Ok(Some(Order::archive("source", &url, sha256)))
+    }
+
+    /// The pinned source, where it is a git revision: brought into the cache, and packed as one file.
+    fn git_source(&self) -> Result<Option<Fetched>, Failure> {
+        Search {
+            asked: None,
+            recipe: &self.recipe,
+            lock: &self.lock,
+            cache: self.fetcher.blobs().cache(),
+            fetcher: &self.fetcher,
+            dir: &edge::working_dir()?,
+            offline: self.fetcher.http().config().offline,
+        }
+        .for_mirror()
     }
 
     /// The interpreters of the target's architecture, in the recipe's order; `only` names one.

@@ -8,10 +8,11 @@ use url::Url;
 
 use super::Failure;
 use crate::base::digest::Digest;
-use crate::build::fetch::{Fetcher, Order};
+use crate::base::fs;
+use crate::build::fetch::{Fetched, Fetcher, Order, Place};
 use crate::build::ingest::inputs::{Common, Input};
 use crate::build::ingest::source::git::Repository;
-use crate::build::ingest::source::{self, SourceRequest};
+use crate::build::ingest::source::{self, PlannedSource, SourceRequest};
 use crate::build::lock::Lock;
 use crate::build::lock::revision::repository_of;
 use crate::build::recipe::Recipe;
@@ -86,8 +87,14 @@ impl Search<'_> {
         let Some(spec) = spec else { return Ok(None) };
         if let Some(url) = &spec.git {
             let revision = locked.and_then(|l| l.revision.as_deref());
+            let revision = revision.or(spec.rev.as_deref());
+            let file = revision.map(mirror_name).unwrap_or_default();
+            if let Some(fetched) = self.fetcher.from_mirror("source", &file)? {
+                let revision = revision.map(ToOwned::to_owned);
+                return self.planned(fetched.path().to_owned(), Some(url.clone()), revision);
+            }
             let place = repository_of(self.fetcher, url);
-            let origin = self.git(&place, revision.or(spec.rev.as_deref()))?;
+            let origin = self.git(&place, revision)?;
             // The bundle names the recipe's repository, wherever the copy was.
             return Ok(origin.map(|origin| Origin {
                 repository: Some(url.clone()),
@@ -108,6 +115,35 @@ impl Search<'_> {
         }
     }
 
+    /// The recipe's git revision as one file for a mirror; none where the source is no git revision.
+    pub fn for_mirror(&self) -> Result<Option<Fetched>, Failure> {
+        let spec = self.recipe.keys().source.as_ref();
+        let Some(spec) = spec.filter(|spec| spec.git.is_some()) else {
+            return Ok(None);
+        };
+        let Some(Origin {
+            path,
+            revision: Some(revision),
+            ..
+        }) = self.find()?
+        else {
+            return Ok(None);
+        };
+        let planned = self.plan(&path, Some(&revision))?;
+        let bytes = source::archive(&planned, &spec.folder)?;
+        let draft = fs::DraftDir::new(self.cache)?;
+        let file = draft.path().join("source.tar");
+        fs::write(&file, &bytes)?;
+        let order = Order {
+            label: "source".to_owned(),
+            file: mirror_name(&revision),
+            sha256: Digest::of(&bytes),
+            size: Some(bytes.len() as u64),
+            places: vec![Place::File(file)],
+        };
+        Ok(Some(self.fetcher.one(&order)?))
+    }
+
     fn git(&self, url: &str, revision: Option<&str>) -> Result<Option<Origin>, Failure> {
         let environment: Vec<_> = std::env::vars_os().collect();
         let repository = Repository {
@@ -120,30 +156,41 @@ impl Search<'_> {
         self.planned(checkout.path, Some(url.to_owned()), Some(checkout.revision))
     }
 
+    fn folder(&self) -> &str {
+        let spec = self.recipe.keys().source.as_ref();
+        spec.map_or("app", |s| s.folder.as_str())
+    }
+
+    fn plan(&self, from: &Path, revision: Option<&str>) -> Result<PlannedSource, Failure> {
+        Ok(source::plan(&SourceRequest {
+            from,
+            artifact: None,
+            folder: self.folder(),
+            revision,
+            site_packages: &self.recipe.keys().python.site_packages(),
+        })?)
+    }
+
     fn planned(
         &self,
         path: PathBuf,
         repository: Option<String>,
         revision: Option<String>,
     ) -> Result<Option<Origin>, Failure> {
-        let keys = self.recipe.keys();
-        let folder = keys.source.as_ref().map_or("app", |s| s.folder.as_str());
-        let planned = source::plan(&SourceRequest {
-            from: &path,
-            artifact: None,
-            folder,
-            revision: revision.as_deref(),
-            site_packages: &keys.python.site_packages(),
-        })?;
-        let tree = planned.tree;
+        let tree = self.plan(&path, revision.as_deref())?.tree;
         Ok(Some(Origin {
             path,
-            folder: folder.to_owned(),
+            folder: self.folder().to_owned(),
             repository,
             revision,
             tree,
         }))
     }
+}
+
+/// What a mirror calls a git revision.
+fn mirror_name(revision: &str) -> String {
+    format!("source-{revision}.tar")
 }
 
 /// `URL@REVISION` or `URL`, where the text is an address and no path.

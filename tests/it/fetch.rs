@@ -2,6 +2,7 @@
 
 mod bytes;
 mod index;
+mod proxies;
 mod secrets;
 mod sharing;
 mod tls;

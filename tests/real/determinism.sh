@@ -25,7 +25,7 @@ identical() {
         sh -c 'cd "$1" && sha256sum -c --quiet "$2"' sh "$work/one" "$work/first.sums"
     rm -rf "$work/one" "$work/cache"
     # shellcheck disable=SC2016
-    check "another user makes it elsewhere with one thread and a cold cache" setpriv --reuid 61234 --regid 61234 --clear-groups \
+    check "another user makes it elsewhere with one thread, a cold cache and no network at all" unshare -n setpriv --reuid 61234 --regid 61234 --clear-groups \
         env -i TZ=Asia/Kathmandu LC_ALL=tr_TR.UTF-8 PATH="$PATH" HOME=/nonexistent bash -euc '
             umask 077; cd "$1/other"
             "$1/bundler" make "$2" --recipe "$3" --interpreter maven --locked --offline --mirror "$1/wheels" \

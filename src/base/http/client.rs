@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::credentials::Secret;
-use super::{Cause, HttpConfig, HttpError, Patience, Redacted, trust, without_user};
+use super::{Cause, HttpConfig, HttpError, Patience, Redacted, http_date, trust, without_user};
 
 /// Redirects of one request.
 const MAX_REDIRECTS: usize = 10;
@@ -331,13 +331,12 @@ impl Response {
         if matches!(status, 200..300 | 304 | 416) {
             return Ok(self);
         }
-        let seconds = self
-            .header("retry-after")
-            .and_then(|v| v.trim().parse().ok());
+        let date = self.header("date");
+        let wish = self.header("retry-after");
         Err(HttpError::Status {
             url: Redacted::new(&self.url),
             status,
-            retry_after: seconds.map(Duration::from_secs),
+            retry_after: wish.and_then(|wish| http_date::pause(wish, date)),
         })
     }
 

@@ -6,6 +6,7 @@ mod client;
 mod config;
 mod credentials;
 mod error;
+mod http_date;
 mod patience;
 mod redact;
 mod trust;

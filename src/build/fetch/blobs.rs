@@ -68,6 +68,11 @@ impl Blobs {
         self.cache.join("pages")
     }
 
+    /// Folder of programs, and of what is known of the machine's own.
+    pub fn tools_folder(&self) -> PathBuf {
+        self.cache.join("tools")
+    }
+
     /// Whether a blob is there with this size, without reading it: for plans.
     pub fn has(&self, digest: &Digest, size: Option<u64>) -> bool {
         let found = fs::metadata(&self.path(digest)).ok().flatten();

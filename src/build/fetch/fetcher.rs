@@ -126,6 +126,27 @@ impl Fetcher {
         Downloads { results, stop }
     }
 
+    /// Fetches a file no lock has a digest of from the mirror, if there is one that lists it; the mirror's list decides.
+    ///
+    /// # Errors
+    /// A list that cannot be read; bytes that are not those it names.
+    pub fn from_mirror(&self, label: &str, file: &str) -> Result<Option<Fetched>, FetchError> {
+        let Some(folder) = &self.inner.config.mirror else {
+            return Ok(None);
+        };
+        let Some(sha256) = super::import::listed(folder, file)? else {
+            return Ok(None);
+        };
+        let order = Order {
+            label: label.to_owned(),
+            file: file.to_owned(),
+            sha256,
+            size: None,
+            places: Vec::new(),
+        };
+        self.one(&order).map(Some)
+    }
+
     /// Whether the blob is in the cache, by name and size alone: for plans.
     pub fn has(&self, digest: &Digest, size: Option<u64>) -> bool {
         self.inner.blobs.has(digest, size)

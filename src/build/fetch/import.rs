@@ -169,6 +169,14 @@ pub fn write_mirror(folder: &Path, artifacts: &[Fetched]) -> Result<u64, FetchEr
     Ok(written)
 }
 
+/// The digest that the list of a mirror gives for a file.
+pub(super) fn listed(folder: &Path, file: &str) -> FsResult<Option<Digest>> {
+    let list = fs::read_if_exists(&folder.join(SUMS), 64 << 20)?.unwrap_or_default();
+    let lines = read_sums(&String::from_utf8_lossy(&list));
+    let found = lines.into_iter().find(|(_, name)| name == file);
+    Ok(found.map(|(digest, _)| digest))
+}
+
 /// The lines of a `SHA256SUMS` that name plain files.
 fn read_sums(text: &str) -> Vec<(Digest, String)> {
     let line = |line: &str| {

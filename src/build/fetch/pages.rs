@@ -88,19 +88,17 @@ impl Pages {
             return Ok(listing.clone());
         }
         let memory = self.recall(url);
-        if let Some(memory) = &memory
-            && (age == Age::Any
-                || age == Age::Fresh && self.is_fresh(memory)
-                || http.config().offline)
-        {
-            let listing = Listing {
-                rows: Arc::new(memory.rows.clone()),
+        let remembered = memory.as_ref().is_some_and(|memory| {
+            age == Age::Any || age == Age::Fresh && self.is_fresh(memory) || http.config().offline
+        });
+        let listing = match memory {
+            Some(memory) if remembered => Listing {
+                fresh: self.is_fresh(&memory),
                 asked: false,
-                fresh: self.is_fresh(memory),
-            };
-            return Ok(slot.insert(listing).clone());
-        }
-        let listing = self.ask(http, url, memory)?;
+                rows: Arc::new(memory.rows),
+            },
+            memory => self.ask(http, url, memory)?,
+        };
         Ok(slot.insert(listing).clone())
     }
 

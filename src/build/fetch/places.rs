@@ -1,7 +1,7 @@
 //! A place → bytes: finds a file on its index by name, below a base address, in a folder, or through Maven.
 
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -26,16 +26,16 @@ impl Fetcher {
     }
 
     /// What an index lists for a project, as fresh as its server asks for. For a folder, the files in it.
-    pub fn rows(&self, alias: &str, project: &str) -> Result<Vec<Row>, FetchError> {
+    pub fn rows(&self, alias: &str, project: &str) -> Result<Arc<Vec<Row>>, FetchError> {
         let address = self.inner.address(alias)?;
         let Some(page) = page_of(&address, project) else {
             let Address::Folder(folder) = &address else {
                 return Err(FetchError::NoDefaultIndex);
             };
-            return rows_of_folder(folder, project);
+            return rows_of_folder(folder, project).map(Arc::new);
         };
         let listing = self.inner.pages.get(&self.inner.http, &page, Age::Fresh)?;
-        Ok(listing.rows.as_ref().clone())
+        Ok(listing.rows)
     }
 }
 

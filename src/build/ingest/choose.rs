@@ -180,7 +180,7 @@ pub fn places(locked: &LockedInterpreter, folder: Option<&Path>) -> Vec<Place> {
             })]
         }
         InterpreterKind::Path => {
-            let file = PathBuf::from(&locked.file);
+            let file = PathBuf::from(locked.path.as_ref().unwrap_or(&locked.file));
             vec![Place::File(
                 folder.map_or_else(|| file.clone(), |f| f.join(&file)),
             )]

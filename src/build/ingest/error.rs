@@ -56,6 +56,20 @@ pub enum IngestError {
         /// As read.
         found: Digest,
     },
+    /// Metadata that is not what the index published.
+    #[error(
+        "METADATA of {file} has sha256 {found}, but the lock follows from {published}, which index {alias} published beside it"
+    )]
+    Metadata {
+        /// Wheel.
+        file: String,
+        /// Alias of its index.
+        alias: String,
+        /// Of the metadata beside the wheel.
+        published: Digest,
+        /// Of the wheel's own.
+        found: Digest,
+    },
     /// More or fewer bytes than planned.
     #[error("{path} of {name} has {found} bytes, expected {expected}")]
     Size {
@@ -147,6 +161,9 @@ impl IngestError {
             Self::Record { .. } => Some(
                 "fetch it again with `bundler cache verify` first; if it stays so, its publisher must be told".into(),
             ),
+            Self::Metadata { file, .. } => Some(format!(
+                "the index describes {file} wrongly: tell who runs it, and take the file from another index or a wheelhouse"
+            )),
             _ => None,
         }
     }

@@ -199,6 +199,7 @@ mod tests {
             index: "pypi".to_owned(),
             layer,
             computed: false,
+            metadata: None,
         }
     }
 

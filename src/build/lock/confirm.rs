@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::error::ResolveError;
 use super::resolve::Pin;
-use super::{Lock, LockedWheel};
+use super::{Lock, LockedWheel, sidecar};
 use crate::base::digest::{Digest, Hasher};
 use crate::base::fs::{self, At};
 use crate::base::http::{Http, HttpError, Patience, Request};
@@ -25,6 +25,7 @@ const WAIT: Duration = Duration::from_secs(30);
 /// Confirms every pin; the result is in the order of the pins.
 pub(super) fn confirm(
     fetcher: &Fetcher,
+    wanted: &Wanted,
     pins: &[Pin],
     progress: &Progress,
 ) -> Result<Vec<LockedWheel>, ResolveError> {
@@ -35,7 +36,7 @@ pub(super) fn confirm(
         for _ in 0..WORKERS.min(pins.len()) {
             scope.spawn(|| {
                 while let Some((number, pin)) = next() {
-                    let result = wheel(fetcher, pin, progress);
+                    let result = wheel(fetcher, wanted, pin, progress);
                     let failed = result.is_err();
                     if let Ok(mut results) = results.lock() {
                         results.push((number, result));
@@ -76,7 +77,12 @@ pub(super) fn look_ahead(fetcher: &Fetcher, wanted: &Wanted, previous: Option<&L
     });
 }
 
-fn wheel(fetcher: &Fetcher, pin: &Pin, progress: &Progress) -> Result<LockedWheel, ResolveError> {
+fn wheel(
+    fetcher: &Fetcher,
+    wanted: &Wanted,
+    pin: &Pin,
+    progress: &Progress,
+) -> Result<LockedWheel, ResolveError> {
     let index = |source: FetchError| ResolveError::Index {
         alias: pin.index.clone(),
         name: pin.name.clone(),
@@ -94,6 +100,9 @@ fn wheel(fetcher: &Fetcher, pin: &Pin, progress: &Progress) -> Result<LockedWhee
             "{} was withdrawn from index {}: {why}",
             pin.file, pin.index
         ));
+    }
+    if let Some(difference) = sidecar::difference(fetcher, &rows, row, wanted.python) {
+        progress.note(difference);
     }
     let listed = row.sha256.or(pin.sha256);
     let (sha256, size) = match (listed, row.size.or(pin.size)) {
@@ -116,6 +125,7 @@ fn wheel(fetcher: &Fetcher, pin: &Pin, progress: &Progress) -> Result<LockedWhee
         index: pin.index.clone(),
         layer: pin.layer,
         computed: row.sha256.is_none(),
+        metadata: sidecar::digest(fetcher, row).map_err(index)?,
     })
 }
 

@@ -21,7 +21,7 @@ pub fn pylock(lock: &Lock, fetcher: &Fetcher) -> Result<String, ResolveError> {
                     source: Box::new(source),
                 })?;
         let row = rows
-            .into_iter()
+            .iter()
             .filter(|row| row.file == wheel.file)
             .find(|row| row.sha256.is_none_or(|digest| digest == wheel.sha256))
             .ok_or_else(|| ResolveError::Gone {
@@ -35,7 +35,7 @@ pub fn pylock(lock: &Lock, fetcher: &Fetcher) -> Result<String, ResolveError> {
             sdist: None,
             wheels: vec![File {
                 name: Some(wheel.file.clone()),
-                url: Some(row.url),
+                url: Some(row.url.clone()),
                 path: None,
                 size: Some(wheel.size),
                 hashes: BTreeMap::from([("sha256".to_owned(), wheel.sha256.to_string())]),

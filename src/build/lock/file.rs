@@ -69,6 +69,9 @@ pub struct LockedInterpreter {
     pub classifier: Option<String>,
     /// File name.
     pub file: String,
+    /// path: where the recipe says it is, where that is more than the file name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// Digest of the archive.
     pub sha256: Digest,
     /// Its size, where it is known.
@@ -117,6 +120,9 @@ pub struct LockedWheel {
     /// The index gave no digest: it was computed when the wheel was first fetched.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub computed: bool,
+    /// Digest of the metadata its index publishes beside it (PEP 658), which the resolver read: the wheel's own must be equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Digest>,
 }
 
 /// Why a lock cannot be used.

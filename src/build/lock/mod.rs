@@ -17,6 +17,7 @@ pub mod project;
 mod rank;
 pub mod resolve;
 pub mod revision;
+mod sidecar;
 pub mod specifiers;
 pub mod tool;
 pub mod uv;
@@ -61,9 +62,10 @@ pub struct Terms<'a> {
 
 /// Makes the lock of a target.
 pub fn make(wanted: &Wanted, terms: &Terms<'_>) -> Result<Lock, ResolveError> {
+    let tools = terms.fetcher.blobs().tools_folder();
     let indexes = std::thread::scope(|scope| {
         // Both ask programs of the machine, which takes a while.
-        scope.spawn(|| terms.uv.python());
+        scope.spawn(|| terms.uv.python(&tools));
         uv_indexes(wanted, terms.fetcher)
     })?;
     let names = claims::names(terms.fetcher, wanted)?;
@@ -73,9 +75,9 @@ pub fn make(wanted: &Wanted, terms: &Terms<'_>) -> Result<Lock, ResolveError> {
         if !offline {
             scope.spawn(|| confirm::look_ahead(terms.fetcher, wanted, terms.previous));
         }
-        pins(wanted, terms, &indexes, &names)
+        pins(wanted, terms, &indexes, &names, &tools)
     })?;
-    let wheels = confirm::confirm(terms.fetcher, &pins, terms.progress)?;
+    let wheels = confirm::confirm(terms.fetcher, wanted, &pins, terms.progress)?;
     let findings = accelerator::judge(wanted.target, &wheels);
     if !findings.is_empty() {
         return Err(ResolveError::Accelerator {
@@ -100,6 +102,7 @@ fn pins(
     terms: &Terms<'_>,
     indexes: &[UvIndex],
     names: &BTreeMap<String, BTreeSet<String>>,
+    tools: &Path,
 ) -> Result<Vec<Pin>, ResolveError> {
     let mut claimed = Vec::new();
     loop {
@@ -113,6 +116,7 @@ fn pins(
                 exclude_newer: terms.exclude_newer,
                 claimed: &claimed,
                 scratch: terms.scratch,
+                tools,
                 offline: terms.fetcher.http().config().offline,
             },
         )?;

@@ -54,6 +54,8 @@ pub struct Question<'a> {
     pub claimed: &'a [Wish],
     /// A folder for temporary files.
     pub scratch: &'a Path,
+    /// Where it is remembered which Python uv works with.
+    pub tools: &'a Path,
     /// Use uv's cache only.
     pub offline: bool,
 }
@@ -250,7 +252,7 @@ fn compile(
     args.push(format!("{}-manylinux_2_28", target.arch.machine()).into());
     args.extend(["--python-version".into(), wanted.python.to_string().into()]);
     args.extend(["--output-file".into(), out.clone().into_os_string()]);
-    if let Some(python) = uv.python() {
+    if let Some(python) = uv.python(question.tools) {
         args.extend(["--python".into(), python.as_os_str().to_owned()]);
     }
     if let Some(date) = question.exclude_newer {
@@ -277,6 +279,7 @@ fn compile(
         .run(&args, &variables, &dir)
         .map_err(|source| ResolveError::Uv { target, source })?;
     if !ran.ok {
+        uv.forget_python(question.tools);
         return Err(explain(target, &ran.stderr, question.indexes));
     }
     let bytes = fs::read(&out, LIMIT).map_err(ResolveError::Fs)?;

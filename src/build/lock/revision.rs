@@ -123,7 +123,7 @@ fn compare(
                 name: distribution.to_owned(),
                 source: Box::new(source),
             })?;
-        for row in rows {
+        for row in rows.iter() {
             let Ok(name) = row.file.parse::<WheelName>() else {
                 continue;
             };
@@ -141,7 +141,7 @@ fn compare(
                 && !revision.starts_with(made_of)
             {
                 return Err(ResolveError::OtherRevision {
-                    file: row.file,
+                    file: row.file.clone(),
                     alias,
                     revision: revision.to_owned(),
                 });

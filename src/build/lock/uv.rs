@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use crate::base::digest::Digest;
+use crate::base::fs;
+
 /// The oldest uv whose `pip compile` writes what is read here.
 const OLDEST: (u32, u32) = (0, 8);
 
@@ -138,16 +141,38 @@ impl Uv {
         &self.version
     }
 
-    /// A Python uv can work with, asked for once: looking for one takes longer than resolving where shims stand on PATH.
-    /// Its version does not matter, since the target's is given.
-    pub fn python(&self) -> Option<&Path> {
+    /// A Python uv can work with, asked for once and remembered in `memory`: looking for one takes longer than resolving
+    /// where shims stand on PATH. Its version does not matter, since the target's is given.
+    pub fn python(&self, memory: &Path) -> Option<&Path> {
+        let file = self.memory_of_python(memory);
         let find = || {
+            let known = fs::read_if_exists(&file, 4096).ok().flatten();
+            if let Some(path) = known.and_then(|bytes| String::from_utf8(bytes).ok())
+                && fs::metadata(Path::new(&path)).is_ok_and(|m| m.is_some_and(|m| m.is_file()))
+            {
+                return Some(PathBuf::from(path));
+            }
             let output = self.command().args(["python", "find"]).output().ok()?;
             let said = String::from_utf8(output.stdout).ok()?;
             let path = PathBuf::from(said.trim());
-            (output.status.success() && path.is_absolute()).then_some(path)
+            let found = (output.status.success() && path.is_absolute()).then_some(path)?;
+            // A cache that cannot be written costs time only.
+            let _ = fs::write(&file, found.to_string_lossy().as_bytes());
+            Some(found)
         };
         self.python.get_or_init(find).as_deref()
+    }
+
+    /// Looks for a Python again next time: the remembered one may be why a run failed.
+    pub fn forget_python(&self, memory: &Path) {
+        let _ = fs::remove_file(&self.memory_of_python(memory));
+    }
+
+    /// Another program, or another PATH, may find another Python.
+    fn memory_of_python(&self, memory: &Path) -> PathBuf {
+        let path = self.env.get(std::ffi::OsStr::new("PATH"));
+        let key = format!("{:?}\0{path:?}", self.program);
+        memory.join(format!("python-{}", Digest::of(key.as_bytes())))
     }
 
     /// Runs it to its end. `secrets` are variables of this run alone: addresses and credentials stand in no command line.

@@ -73,7 +73,9 @@ fn interpreter(spec: &InterpreterSpec, arch: Arch) -> Option<LockedInterpreter> 
         }
         InterpreterKind::Path => spec.path.get(&arch)?.rsplit('/').next()?.to_owned(),
     };
+    let path = spec.path.get(&arch).filter(|path| **path != file);
     Some(LockedInterpreter {
+        path: path.cloned(),
         source: spec.kind,
         arch,
         version: spec.version.clone(),

@@ -12,6 +12,7 @@ use crate::build::assemble::{Merge, Merged, Placed, Tree, merge};
 use crate::build::audit::{Audited, Rejected, audit};
 use crate::build::ingest::engine::in_memory;
 use crate::build::ingest::inputs::{Input, ingest, leave_out};
+use crate::build::ingest::sidecar;
 use crate::build::ingest::store::Stored;
 use crate::build::pack::{PackError, PackedBundle, pack};
 use crate::cli::{Global, MakeArgs};
@@ -83,6 +84,7 @@ fn make(job: &Job, progress: &Progress) -> Result<Made, Stop> {
 fn assembled(job: &Job, progress: &Progress) -> Result<Tree, Stop> {
     let mut inputs = job.inputs.clone();
     let mut stored = ingest(&inputs, &job.fetcher, &job.engine)?;
+    sidecar::check(&job.found.lock.wheels, &stored)?;
     loop {
         let merged = match merge(placed(&inputs, &stored))? {
             Merge::Done(merged) => merged,

@@ -284,6 +284,27 @@ fn the_servers_wish_for_a_pause_is_followed() {
         .one(&at(&server.url("/x.whl"), b"abc"))
         .unwrap();
     assert_eq!(server.count("/"), 3);
+    // The same as a date, which is measured from the answer's own.
+    let server = FaultServer::start(|asked| match asked.nth {
+        0 => Reply::status(503)
+            .with("date", "Sun, 06 Nov 1994 08:49:37 GMT")
+            .with("retry-after", "Sun, 06 Nov 1994 08:49:38 GMT"),
+        _ => Reply::ok("abe"),
+    });
+    let begin = std::time::Instant::now();
+    fetcher(dir.path())
+        .one(&at(&server.url("/d.whl"), b"abe"))
+        .unwrap();
+    assert!(begin.elapsed() >= Duration::from_secs(1));
+    let server = FaultServer::start(|_| {
+        Reply::status(503)
+            .with("date", "Sun, 06 Nov 1994 08:49:37 GMT")
+            .with("retry-after", "Sun, 06 Nov 1994 09:49:37 GMT")
+    });
+    fetcher(dir.path())
+        .one(&at(&server.url("/l.whl"), b"abf"))
+        .unwrap_err();
+    assert_eq!(server.count("/"), 1);
     // One that asks for more than our patience ends the transfer at once.
     let server = FaultServer::start(|_| Reply::status(429).with("retry-after", "3600"));
     let error = fetcher(dir.path())

@@ -208,7 +208,7 @@ fn rows_are_as_fresh_as_the_server_asks_for() {
     let server = FaultServer::start(|_| {
         Reply::html("<a href='a-1.whl'>a</a>").with("cache-control", "public, max-age=60")
     });
-    let rows = |now: u64| -> Vec<Row> {
+    let rows = |now: u64| -> std::sync::Arc<Vec<Row>> {
         let mut config = aliased(dir.path(), "idx", &server.url("/s"));
         config.now = now;
         Fetcher::new(config, Progress::silent())
@@ -240,7 +240,7 @@ fn a_folder_is_an_index_flat_or_by_project() {
         fetcher.one(&on_index("flat-1.whl", b"flat")).unwrap();
         let text = chain(&fetcher.one(&on_index("thing-2.whl", b"2")).unwrap_err());
         assert!(text.contains("near names there: thing-1+cu130"), "{text}");
-        let names: Vec<_> = fetcher.rows("idx", "thing").unwrap();
+        let names = fetcher.rows("idx", "thing").unwrap();
         assert_eq!(names.len(), 2);
     }
 }

@@ -11,9 +11,16 @@ use bundler::build::fetch::{FetchError, Fetched, Fetcher};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
+use rustls::server::WebPkiClientVerifier;
 
 /// A company's CA as a file, and a server it vouches for.
-fn company(dir: &Path) -> (PathBuf, Arc<ServerConfig>) {
+pub fn company(dir: &Path) -> (PathBuf, Arc<ServerConfig>) {
+    let (file, server, _) = company_with_client(dir, false);
+    (file, server)
+}
+
+/// The same, with the certificate and key of somebody it vouches for; the server may ask for them.
+fn company_with_client(dir: &Path, asks: bool) -> (PathBuf, Arc<ServerConfig>, PathBuf) {
     let ca_key = KeyPair::generate().unwrap();
     let mut ca = CertificateParams::new(Vec::new()).unwrap();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -29,19 +36,35 @@ fn company(dir: &Path) -> (PathBuf, Arc<ServerConfig>) {
     // Text around the certificate is usual in such files.
     std::fs::write(&file, format!("Company CA\n{}", ca_certificate.pem())).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let server = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
+    let own_key = KeyPair::generate().unwrap();
+    let own = CertificateParams::new(vec!["worker".to_owned()])
         .unwrap()
-        .with_no_client_auth()
+        .signed_by(&own_key, &issuer)
+        .unwrap();
+    let client = dir.join("client.pem");
+    std::fs::write(&client, own.pem() + &own_key.serialize_pem()).unwrap();
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .unwrap();
+    let builder = if asks {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(ca_certificate.der().clone()).unwrap();
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        builder.with_client_cert_verifier(verifier.unwrap())
+    } else {
+        builder.with_no_client_auth()
+    };
+    let server = builder
         .with_single_cert(
             vec![certificate.der().clone()],
             PrivateKeyDer::Pkcs8(key.serialize_der().into()),
         )
         .unwrap();
-    (file, Arc::new(server))
+    (file, Arc::new(server), client)
 }
 
-fn https(server: &FaultServer, path: &str) -> String {
+pub fn https(server: &FaultServer, path: &str) -> String {
     server.url(path).replacen("http://", "https://", 1)
 }
 
@@ -112,6 +135,27 @@ fn a_host_may_be_named_that_is_not_checked() {
         ..hasty()
     };
     take(dir.path(), http, &https(&server, "/x")).unwrap();
+}
+
+#[test]
+fn a_client_certificate_is_shown_to_a_server_that_asks() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, tls, client) = company_with_client(dir.path(), true);
+    let server = FaultServer::start_tls(tls, |_| Reply::ok("abc"));
+    let mut http = HttpConfig {
+        trust: Trust::Only(vec![file.clone()]),
+        ..hasty()
+    };
+    assert!(take(dir.path(), http.clone(), &https(&server, "/x")).is_err());
+    assert!(server.asked().is_empty());
+    http.client_certificate = Some(client);
+    take(dir.path(), http.clone(), &https(&server, "/x")).unwrap();
+    assert_eq!(server.asked().len(), 1);
+    // A file without a key is an error before anything is sent.
+    http.client_certificate = Some(file);
+    let error = take(&dir.path().join("other"), http, &https(&server, "/x")).unwrap_err();
+    let text = chain(&error);
+    assert!(text.contains("SSL_CLIENT_CERT names"), "{text}");
 }
 
 #[test]

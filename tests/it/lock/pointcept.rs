@@ -141,6 +141,65 @@ fn the_users_own_command_resolves_writes_the_lock_says_so_and_makes_the_bundle()
     assert_nothing_leaked(&stage);
 }
 
+#[test]
+fn a_mirror_holds_all_that_the_same_bytes_are_made_of_without_any_network() {
+    let stage = Stage::new(None);
+    stage.pin();
+    let Typed { err, code, .. } = stage.types(&["make", "arm64-cu130"]);
+    assert_eq!(code, 0, "{err}");
+    let made = std::fs::read(bundle(&stage, "arm64-cu130")).unwrap();
+    let Typed { err, code, .. } = stage.types(&["fetch", "arm64-cu130", "--mirror", "mirror"]);
+    assert_eq!(code, 0, "{err}");
+    let listed = Command::new("sha256sum")
+        .args(["--check", "--quiet", "--strict", "SHA256SUMS"])
+        .current_dir(stage.dir.path().join("mirror"))
+        .status();
+    assert!(listed.unwrap().success());
+    let before = (stage.pages.connections(), stage.store.connections());
+    let words = [
+        "make",
+        "arm64-cu130",
+        "--offline",
+        "--mirror",
+        "mirror",
+        "--cache-dir",
+        "empty",
+        "-o",
+        "out",
+    ];
+    let Typed { out, err, code } = stage.types_alone(&words);
+    assert_eq!(code, 0, "{out}{err}");
+    let again = stage
+        .dir
+        .path()
+        .join("out/pointcept-runtime-arm64-cu130.tar.zst");
+    assert!(std::fs::read(again).unwrap() == made, "other bytes");
+    assert_eq!(
+        (stage.pages.connections(), stage.store.connections()),
+        before
+    );
+    // What is not what its list says is not taken.
+    let source = format!("mirror/source-{}.tar", stage.revision);
+    let source = stage.dir.path().join(source);
+    let mut bytes = std::fs::read(&source).unwrap();
+    bytes[600] ^= 1;
+    std::fs::write(&source, bytes).unwrap();
+    let words = [
+        "make",
+        "arm64-cu130",
+        "--offline",
+        "--mirror",
+        "mirror",
+        "--cache-dir",
+        "empty2",
+        "-o",
+        "out2",
+    ];
+    let Typed { err, code, .. } = stage.types_alone(&words);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.starts_with("error: could not fetch source\n"), "{err}");
+}
+
 /// The recipe is the default one but for the digests of the interpreters and the revision of the source.
 #[track_caller]
 fn assert_differs_in_pins_only(text: &str) {

@@ -300,14 +300,29 @@ impl Stage {
 
     /// Types `bundler` and these words in the folder. Where the indexes are is said by variables alone.
     pub fn types(&self, words: &[&str]) -> Typed {
+        self.runs(&[&[env!("CARGO_BIN_EXE_bundler")], words].concat())
+    }
+
+    /// The same where there is no network at all: by the system, where it allows that.
+    pub fn types_alone(&self, words: &[&str]) -> Typed {
+        let without = ["unshare", "-rn"];
+        let may = Command::new(without[0]).args([without[1], "true"]).output();
+        let prefix = if may.is_ok_and(|o| o.status.success()) {
+            &without[..]
+        } else {
+            &[]
+        };
+        self.runs(&[prefix, &[env!("CARGO_BIN_EXE_bundler")], words].concat())
+    }
+
+    fn runs(&self, words: &[&str]) -> Typed {
         let dir = self.dir.path();
         let releases = self.pages.url(&format!(
             "/{ASSETS}/v{{version}}-linux-{{arch}}-{{accel}}-torch{{torch}}-cp{{cp}}"
         ));
-        let output = assert_cmd::Command::cargo_bin("bundler")
-            .unwrap()
+        let output = Command::new(words[0])
             .current_dir(dir)
-            .args(words)
+            .args(&words[1..])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", dir)

@@ -4,6 +4,7 @@
 
 pub mod git;
 mod leave_out;
+mod pack;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,9 @@ use crate::base::digest::{Digest, Hasher};
 use crate::base::fs::{self, FsError};
 use crate::build::ingest::{Content, Plan, PlannedEntry};
 use crate::formats::component::{ComponentKind, Entry, EntryKind, component_id};
+use crate::formats::tar_entry::TarEntryError;
 use leave_out::{is_left_out, is_weights};
+pub use pack::archive;
 
 /// What a source may hold at most.
 const LIMITS: Limits = Limits {
@@ -45,6 +48,9 @@ pub enum SourceError {
     /// The folder is refused.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// It cannot be written as an archive.
+    #[error("the source cannot be packed for a mirror")]
+    Pack(#[from] TarEntryError),
     /// The tar archive is refused.
     #[error(transparent)]
     Tar(#[from] TarError),
