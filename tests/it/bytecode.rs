@@ -270,3 +270,15 @@ fn record(stored: &bundler::build::ingest::store::Stored) -> String {
     bundler::base::segments::decode_segment(&blocks, unpacked, &mut tar).unwrap();
     String::from_utf8_lossy(&tar[512..]).into_owned()
 }
+
+#[test]
+fn without_bytecode_only_the_interpreter_keeps_what_it_needs_to_start() {
+    let interpreter = Digest::of(b"jar");
+    let start_up = Bytecode::StartUp { interpreter };
+    assert_eq!(
+        (start_up.policy(), start_up.of_others()),
+        ("none", Bytecode::None)
+    );
+    let shipped = Bytecode::UncheckedHash { interpreter };
+    assert_eq!(shipped.of_others(), shipped);
+}

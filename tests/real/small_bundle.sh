@@ -11,4 +11,16 @@ if [ -s "$small_out/pointcept-runtime-amd64-cu130.tar.zst" ]; then
     check "inspect reads it" "$bundler" inspect "$small_out/pointcept-runtime-amd64-cu130.tar.zst"
     relocate "$small_out/pointcept-runtime-amd64-cu130.tar.zst" numpy numpy.linalg ssl sqlite3 ctypes
 fi
+
+# A tree that can be written to, without bytecode, started without env.sh: nothing may be written into it.
+bare_start() {
+    "$bundler" make amd64-cu130 --recipe numpy --interpreter maven --bytecode none -q -o "$small_out/bare" &&
+        tar --zstd -xf "$small_out/bare/pointcept-runtime-amd64-cu130.tar.zst" -C "$small_out/bare" || return 1
+    local tree=$small_out/bare/runtime before
+    before=$(tree_state "$tree")
+    (cd / && env -i "$tree/python/bin/python3" -c 'import ssl, json, numpy') &&
+        (cd / && env -i LC_ALL=C "$tree/python/bin/python3" -c 'import numpy.linalg') &&
+        test "$before" = "$(tree_state "$tree")"
+}
+check "without bytecode, a start of python3 itself writes nothing into its tree" bare_start
 rm -rf "$small_out"

@@ -128,6 +128,7 @@ impl Input {
         Self {
             ingredients: Ingredients {
                 kind: ComponentKind::Interpreter,
+                bytecode: common.bytecode.clone(),
                 name: "cpython".to_owned(),
                 version: Some(locked.version.clone()),
                 target: Some(common.target),
@@ -268,7 +269,7 @@ impl Common {
             artifact,
             python: self.python.to_string(),
             target: None,
-            bytecode: self.bytecode.clone(),
+            bytecode: self.bytecode.of_others(),
             without: Vec::new(),
             options: Vec::new(),
             encoding: self.encoding.clone(),

@@ -87,11 +87,10 @@ impl Job {
             common,
         } = choice;
         let compiler = choose::compiler(&interpreter, &found.lock).cloned();
-        let bytecode = !matches!(common.bytecode, Bytecode::None);
-        let python = match compiler {
-            Some(c) if bytecode => Some(choose::python(c, folder, fetcher.clone(), cache.clone())),
-            None if bytecode => return Err(no_compiler(&interpreter)),
-            _ => None,
+        let python = match (compiler, &common.bytecode) {
+            (None, Bytecode::UncheckedHash { .. }) => return Err(no_compiler(&interpreter)),
+            (None, _) | (_, Bytecode::None) => None,
+            (Some(c), _) => Some(choose::python(c, folder, fetcher.clone(), cache.clone())),
         };
         let source = Search {
             asked: args.source.as_deref(),
@@ -250,8 +249,9 @@ fn common(args: &MakeArgs, recipe: &Recipe, wanted: &Wanted, compiler: Option<Di
         None => keys.bytecode == recipe::Bytecode::UncheckedHash,
     };
     let bytecode = match compiler {
+        None if !compiled => Bytecode::None,
+        Some(interpreter) if !compiled => Bytecode::StartUp { interpreter },
         // Without an interpreter of this machine's architecture in the lock, `Job::new` stops.
-        _ if !compiled => Bytecode::None,
         Some(interpreter) => Bytecode::UncheckedHash { interpreter },
         None => Bytecode::UncheckedHash {
             interpreter: Digest::of(b""),

@@ -28,13 +28,27 @@ pub enum Bytecode {
         /// Digest of the artifact of the interpreter that compiles; its version must be the bundle's.
         interpreter: Digest,
     },
+    /// Of the interpreter's component only what it imports before it is told not to write bytecode
+    /// ([`is_early_module`](super::interpreter::is_early_module)): else the first start would write into the tree.
+    StartUp {
+        /// As above.
+        interpreter: Digest,
+    },
 }
 
 impl Bytecode {
+    /// The same policy for components other than the interpreter.
+    pub fn of_others(&self) -> Self {
+        match self {
+            Self::StartUp { .. } => Self::None,
+            policy => policy.clone(),
+        }
+    }
+
     /// The word recipes and `--bytecode` use.
     pub fn policy(&self) -> &'static str {
         match self {
-            Self::None => "none",
+            Self::None | Self::StartUp { .. } => "none",
             Self::UncheckedHash { .. } => "unchecked-hash",
         }
     }

@@ -7,6 +7,7 @@ use super::work::{Row, Source, Start};
 use super::{IngestError, Origin};
 use crate::base::finding::{Finding, Severity};
 use crate::build::ingest::bytecode::{Bytecode, BytecodeError, Compiler, MAX_SOURCE, cached_path};
+use crate::build::ingest::interpreter::is_early_module;
 use crate::build::ingest::{Content, Plan, PlannedEntry};
 use crate::formats::component::ComponentKind;
 
@@ -46,7 +47,8 @@ pub(super) fn batches(start: &Start) -> Vec<(Vec<usize>, u64)> {
         return out;
     }
     for (number, entry) in start.plan.entries.iter().enumerate() {
-        if !is_module(&start.plan, entry) {
+        let start_up = matches!(start.asked.bytecode, Bytecode::StartUp { .. });
+        if !is_module(&start.plan, entry) || (start_up && !is_early_module(&entry.path)) {
             continue;
         }
         match out.last_mut() {
