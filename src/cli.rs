@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
+mod store;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use store::*;
 
 use crate::base::capability::ComputeCapability;
 use crate::base::target::Target;
@@ -114,6 +118,28 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Say which published bundle fits this host best, and why each other does not.
     Select(SelectArgs),
+    /// Install a bundle on this machine, beside others; what it has in common with them is stored once.
+    Install(InstallArgs),
+    /// List installed bundles.
+    List(StoreArgs),
+    /// Make an installed bundle the current one.
+    Use(NameArgs),
+    /// Go back to the bundle that was current before.
+    Rollback(StoreArgs),
+    /// Remove an installed bundle; `gc` then frees what no other needs.
+    Remove(RemoveArgs),
+    /// Free what no installed bundle needs.
+    Gc(StoreArgs),
+    /// Say whether installed bundles, an unpacked folder or a bundle's file are intact.
+    Verify(VerifyArgs),
+    /// Restore what `verify` finds damaged in installed bundles; what was added to them is taken away.
+    Repair(RepairArgs),
+    /// Print the folder of an installed bundle.
+    Where(OptionalNameArgs),
+    /// Print the line that makes a shell use an installed bundle: eval "$(bundler env)".
+    Env(OptionalNameArgs),
+    /// Run a command with an installed bundle.
+    Run(RunArgs),
     /// Write a shell's completion script to standard output.
     #[command(alias = "generate-shell-completion")]
     Completions(CompletionsArgs),

@@ -45,7 +45,7 @@ install_packages() {
 
 # What the tests call: Debian packages, uv and Python's packaging.
 install_tools() {
-    install_packages zstd busybox-static libarchive-tools dash zsh ksh shellcheck binutils gcc
+    install_packages zstd busybox-static libarchive-tools dash zsh ksh shellcheck binutils gcc strace util-linux
     command -v uv >/dev/null || python3 -m pip install --quiet --root-user-action=ignore uv
     python3 -c 'import packaging' 2>/dev/null || python3 -m pip install --quiet --root-user-action=ignore packaging
 }

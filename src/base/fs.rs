@@ -1,8 +1,10 @@
 //! All file operations: the only module that names `std::fs`. Every error says what was tried on which path;
 //! everything that appears under its final name appears by rename, complete.
 
+mod confined;
 mod lock;
 mod range;
+mod room;
 mod stamp;
 
 use std::fs::{self, OpenOptions};
@@ -11,9 +13,13 @@ use std::path::{Path, PathBuf};
 
 pub use std::fs::{File, TryLockError};
 
+pub use confined::{Confined, Way};
 pub use lock::{touch, try_lock};
 pub use memmap2::Mmap;
-pub use range::{ReadAt, append_range, free_space, write_behind};
+pub use range::{
+    ReadAt, append_range, clone_file, data_end, free_space, write_all_at, write_behind,
+};
+pub use room::{Room, bytes_below, room, sync_file_system};
 pub use stamp::Stamp;
 
 /// A file operation that failed.
@@ -326,9 +332,24 @@ pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> FsResult<()> {
         .at("set mode of", path)
 }
 
+/// Sets exactly this mode.
+pub fn set_mode(path: &Path, mode: u32) -> FsResult<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).at("set mode of", path)
+}
+
 /// Makes a symbolic link to `goal`.
 pub fn symlink(goal: &str, path: &Path) -> FsResult<()> {
     std::os::unix::fs::symlink(goal, path).at("make link", path)
+}
+
+/// Makes `path` a symbolic link to `goal` by one rename, whatever file or link stood there. `drafts` is a folder of the
+/// same file system that nobody looks into.
+pub fn replace_symlink(goal: &str, path: &Path, drafts: &Path) -> FsResult<()> {
+    let draft = DraftDir::new(drafts)?;
+    let link = draft.path().join("link");
+    symlink(goal, &link)?;
+    rename(&link, path)
 }
 
 /// Makes the names in a folder durable.

@@ -6,13 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use url::Url;
 
 use super::Failure;
-use crate::base::http::{HttpConfig, Secret, Trust};
+use crate::base::http::{Http, HttpConfig, Secret, Trust};
 use crate::base::progress::Progress;
 use crate::build::fetch::address::{Addresses, Form, NamedIndex};
 use crate::build::fetch::machine::{Machine, PipSettings};
 use crate::build::fetch::{FetchConfig, Fetcher};
 use crate::build::recipe::{IndexKind, Recipe, Wanted};
-use crate::cli::{Global, RecipeArgs};
+use crate::cli::{Global, RecipeArgs, StoreArgs};
+use crate::host::store::{HostStoreError, Installed, Store};
 
 /// Aliases every recipe has: interpreter sources, and the repository of the application source.
 const SOURCES: [&str; 3] = ["pbs", "maven", "source"];
@@ -68,6 +69,48 @@ pub fn cache_dir(global: &Global) -> Result<PathBuf, Failure> {
             hint: Some("pass --cache-dir DIR".to_owned()),
         }),
     }
+}
+
+/// The store: `--root`, `$XDG_DATA_HOME/pointcept-runtime`, `~/.local/share/pointcept-runtime`.
+pub fn store(args: &StoreArgs) -> Result<Store, Failure> {
+    if let Some(root) = &args.root {
+        return Ok(Store::at(std::path::absolute(root)?));
+    }
+    let absolute = |dir: &PathBuf| dir.is_absolute();
+    let xdg = var("XDG_DATA_HOME").map(PathBuf::from).filter(absolute);
+    let home = home().filter(absolute).map(|h| h.join(".local/share"));
+    match xdg.or(home) {
+        Some(base) => Ok(Store::at(base.join("pointcept-runtime"))),
+        None => Err(Failure {
+            error: anyhow::anyhow!(
+                "there is no folder for installed bundles: neither HOME nor XDG_DATA_HOME is set"
+            ),
+            hint: Some("pass --root DIR".to_owned()),
+        }),
+    }
+}
+
+/// The bundle that was named, else the current one.
+pub fn bundle(store: &Store, name: Option<&str>) -> Result<Installed, Failure> {
+    if let Some(name) = name {
+        return Ok(store.find(name)?);
+    }
+    let root = store.root().to_owned();
+    let current = crate::host::store::current(store)?;
+    Ok(current.ok_or(HostStoreError::NoCurrent { root })?)
+}
+
+/// The network as the environment wants it used, for what is not a recipe's.
+pub fn http(global: &Global) -> Result<Http, Failure> {
+    let mut config = HttpConfig::from_env(&var, home().as_deref())?;
+    config.offline = global.offline;
+    Ok(Http::new(config))
+}
+
+/// Threads: as asked for, else all processors.
+pub fn jobs(asked: Option<u16>) -> usize {
+    let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    asked.map_or_else(all, usize::from)
 }
 
 /// A fetcher for what a recipe's target names.

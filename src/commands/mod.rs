@@ -12,14 +12,21 @@ pub mod evidence;
 pub mod fetch;
 pub mod gpu;
 pub mod inspect;
+pub mod install;
+pub mod list;
 pub mod lock;
 pub mod make;
 pub mod overview;
+pub mod place;
 pub mod recipe;
+pub mod remove;
+pub mod repair;
 pub mod report;
 pub mod select;
 pub mod source;
+pub mod switch;
 pub mod terminal;
+pub mod verify;
 pub mod wheelhouse;
 
 use crate::cli::{Cli, Command};
@@ -71,6 +78,17 @@ pub fn run(cli: &Cli) -> Answer {
         Command::Gpu(args) => gpu::run(args, global),
         Command::Doctor(args) => doctor::run(args, global),
         Command::Select(args) => select::run(args, global),
+        Command::Install(args) => install::run(args, global),
+        Command::List(args) => list::run(args, global),
+        Command::Use(args) => switch::switch(args, global),
+        Command::Rollback(args) => switch::rollback(args, global),
+        Command::Remove(args) => remove::remove(args, global),
+        Command::Gc(args) => remove::gc(args, global),
+        Command::Verify(args) => verify::run(args, global),
+        Command::Repair(args) => repair::run(args, global),
+        Command::Where(args) => place::folder(args, global),
+        Command::Env(args) => place::env(args, global),
+        Command::Run(args) => place::run(args),
         Command::Completions(args) => completions::run(args, global),
     }
 }

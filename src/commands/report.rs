@@ -93,6 +93,8 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         crate::build::assemble::AssembleError,
         crate::build::audit::open::OpenError,
         crate::build::pack::PackError,
+        crate::host::install::InstallError,
+        crate::host::store::HostStoreError,
         crate::base::http::HttpError,
         FsError,
     )

@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use super::bundle::{BUNDLE_JSON, Bundle, BundleJsonError, MAX_BUNDLE_JSON};
+use super::component::EntryKind;
 use super::manifest::{self, Complete};
 use super::recorded::{FACTS, Recorded, RecordedError};
 use super::segment_table::{Part, Segment, SegmentTable};
@@ -85,6 +86,25 @@ pub struct Described {
     pub bundle: Bundle,
     /// Digest of its bytes: the identity of the bundle.
     pub identity: Digest,
+}
+
+/// What the first segments of a bundle hold.
+#[derive(Debug, Clone)]
+pub struct Begin {
+    /// bundle.json.
+    pub bundle: Bundle,
+    /// Digest of its bytes: the identity of the bundle.
+    pub identity: Digest,
+    /// Its bytes.
+    pub bundle_json: Vec<u8>,
+    /// The bytes of files.jsonl, whose digest is the one in bundle.json.
+    pub files: Vec<u8>,
+    /// Its rows.
+    pub rows: Vec<manifest::Row>,
+    /// The bytes of facts.jsonl, where the bundle has one.
+    pub facts: Option<Vec<u8>>,
+    /// Folders, as they stand in the archive; the root is the empty path.
+    pub folders: Vec<String>,
 }
 
 /// A bundle open for reading at random.
@@ -229,17 +249,54 @@ impl<R: ReadAt> BundleReader<R> {
     pub fn files(&self) -> Result<Vec<manifest::Row>, BundleReadError> {
         let mut head = self.head();
         let described = describe(&mut head)?;
+        Ok(self.read_files(&mut head, &described.bundle)?.1)
+    }
+
+    /// Everything the first segments hold: the descriptions as bytes, the rows, and the folders they make.
+    pub fn begin(&self) -> Result<Begin, BundleReadError> {
+        let Described { bundle, identity } = self.describe()?;
+        let mut head = self.head();
+        head.next_entry()?;
+        let bundle_json = head.read_content(MAX_BUNDLE_JSON)?;
+        let (files, rows) = self.read_files(&mut head, &bundle)?;
+        let mut folders = Vec::new();
+        let mut facts = None;
+        while let Some(entry) = head.next_entry()? {
+            match entry.kind {
+                EntryKind::Dir => folders.push(entry.path),
+                EntryKind::File if entry.path == FACTS && facts.is_none() && folders.is_empty() => {
+                    facts = Some(head.read_content(MAX_FILES)?);
+                }
+                _ => return Err(BundleReadError::Begin),
+            }
+        }
+        Ok(Begin {
+            bundle,
+            identity,
+            bundle_json,
+            files,
+            rows,
+            facts,
+            folders,
+        })
+    }
+
+    fn read_files<S: Read>(
+        &self,
+        head: &mut Entries<S>,
+        bundle: &Bundle,
+    ) -> Result<(Vec<u8>, Vec<manifest::Row>), BundleReadError> {
         match head.next_entry()? {
             Some(entry) if entry.path == manifest::FILES => {}
             _ => return Err(BundleReadError::Begin),
         }
         let bytes = head.read_content(MAX_FILES)?;
-        if Digest::of(&bytes) != described.bundle.digests.files {
+        if Digest::of(&bytes) != bundle.digests.files {
             return Err(BundleReadError::FilesDigest);
         }
         let rows = manifest::read_files(&bytes)?;
         if rows.len() as u64 == self.complete.entries {
-            Ok(rows)
+            Ok((bytes, rows))
         } else {
             Err(BundleReadError::Differs)
         }

@@ -2,5 +2,7 @@
 
 pub mod doctor;
 pub mod install;
+pub mod intact;
+pub mod repair;
 pub mod select;
 pub mod store;

@@ -23,6 +23,7 @@ mod real_interpreter;
 mod recipe;
 mod source;
 mod specifiers;
+mod store;
 mod synthetic;
 mod tags;
 mod trees;

@@ -3,7 +3,7 @@
 
 pub mod folder;
 pub mod links;
-mod name;
+pub mod name;
 pub mod tar;
 pub mod zip;
 

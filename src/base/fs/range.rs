@@ -102,6 +102,27 @@ fn append_through_memory(from: &File, mut offset: u64, end: u64, to: &mut File) 
     Ok(())
 }
 
+/// Where the bytes that were written at `offset` and behind it end: at the next hole, or the end of the file. `offset`
+/// itself where nothing was written there. Whole blocks count; file systems without holes have none.
+pub fn data_end(file: &File, offset: u64) -> u64 {
+    use rustix::fs::{SeekFrom, seek};
+    match seek(file, SeekFrom::Data(offset)) {
+        Ok(data) if data == offset => seek(file, SeekFrom::Hole(offset)).unwrap_or(offset),
+        Ok(_) | Err(rustix::io::Errno::NXIO) => offset,
+        Err(_) => u64::MAX,
+    }
+}
+
+/// Writes all bytes at an offset.
+pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Makes the empty file `to` share the blocks of `from`, where the file system can do that.
+pub fn clone_file(from: &File, to: &File) -> io::Result<()> {
+    Ok(rustix::fs::ioctl_ficlone(to, from)?)
+}
+
 /// Bytes an ordinary user may still write on the file system of `path` (or of its folder, while it does not exist).
 pub fn free_space(path: &Path) -> FsResult<u64> {
     let mut at = path;

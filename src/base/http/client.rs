@@ -34,6 +34,8 @@ pub struct Request {
     pub accept: Option<&'static str>,
     /// First byte wanted, and the strong ETag that the earlier bytes belong to.
     pub range: Option<(u64, Option<String>)>,
+    /// Last byte wanted, where a range does not go to the end.
+    pub until: Option<u64>,
     /// Validator of what we have already.
     pub if_none_match: Option<String>,
 }
@@ -46,6 +48,7 @@ impl Request {
             kind: Kind::File,
             accept: None,
             range: None,
+            until: None,
             if_none_match: None,
         }
     }
@@ -278,7 +281,10 @@ fn headers(request: &Request) -> HeaderMap {
         headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
     }
     if let Some((from, etag)) = &request.range {
-        if let Ok(value) = HeaderValue::from_str(&format!("bytes={from}-")) {
+        let until = request
+            .until
+            .map_or_else(String::new, |last| last.to_string());
+        if let Ok(value) = HeaderValue::from_str(&format!("bytes={from}-{until}")) {
             headers.insert(header::RANGE, value);
         }
         if let Some(Ok(value)) = etag.as_deref().map(HeaderValue::from_str) {

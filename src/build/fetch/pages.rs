@@ -114,6 +114,7 @@ impl Pages {
             kind: Kind::Page,
             accept: Some(simple_index::ACCEPT),
             range: None,
+            until: None,
             if_none_match: memory.as_ref().and_then(|m| m.etag.clone()),
         };
         let page = http.page(&request, LIMIT)?;
