@@ -6,6 +6,7 @@ mod bytecode;
 mod decoders;
 mod elf;
 mod env;
+mod evidence;
 mod fatbin;
 mod fault_server;
 mod fetch;

@@ -5,7 +5,7 @@ use super::AuditRequest;
 use super::policy::{AbiRule, Policy, names};
 use super::resolve::{Links, Object, file_name};
 use crate::base::finding::{Finding, Severity};
-use crate::formats::elf::Symbols;
+use crate::formats::elf::SymbolSet;
 
 /// So many symbols are named.
 const SHOWN: usize = 3;
@@ -16,13 +16,10 @@ pub(super) fn check(
     policy: &Policy,
     out: &mut Vec<Finding>,
 ) {
-    let given: Vec<&Symbols> = links
-        .objects
-        .values()
-        .filter_map(|o| o.elf.symbols.as_deref())
-        .filter(|s| !s.given.is_empty())
-        .collect();
-    let has = |name: &str| given.iter().any(|s| s.given.has(name));
+    let all = links.objects.values();
+    let given = all.filter_map(|o| Some(&o.elf.symbols.as_deref()?.given));
+    let given = SymbolSet::union(given);
+    let has = |name: &str| given.has(name);
     let python = has("PyObject_Call");
     for object in links.objects.values().copied() {
         let Some(symbols) = object.elf.symbols.as_deref() else {

@@ -12,21 +12,21 @@ use crate::base::target::Arch;
 const SHOWN: usize = 4;
 
 pub(super) fn check(links: &Links<'_>, arch: Arch, policy: &Policy, out: &mut Vec<Finding>) {
+    let names: Vec<(Object<'_>, [String; 2])> = links
+        .objects
+        .values()
+        .filter(|o| !o.elf.is_program() && !o.path.contains("/stubs/"))
+        .map(|o| {
+            let soname = o.elf.soname.as_deref().unwrap_or_default();
+            (*o, [plain(soname), plain(file_name(o.path))])
+        })
+        .collect();
     for rule in &policy.single {
-        let copies: Vec<Object<'_>> = links
-            .objects
-            .values()
-            .filter(|o| !o.elf.is_program() && !o.path.contains("/stubs/"))
-            .filter(|o| {
-                let names = [
-                    o.elf.soname.as_deref().unwrap_or_default(),
-                    file_name(o.path),
-                ];
-                names
-                    .iter()
-                    .any(|n| any_library(&rule.libraries, &plain(n)))
-            })
-            .copied()
+        let holds = |name: &String| any_library(&rule.libraries, name);
+        let copies: Vec<Object<'_>> = names
+            .iter()
+            .filter(|(_, names)| names.iter().any(holds))
+            .map(|(object, _)| *object)
             .collect();
         if copies.len() > 1 {
             out.push(copied(&rule.what, &copies));

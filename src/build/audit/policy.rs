@@ -261,6 +261,17 @@ pub(super) fn any_library(rules: &[String], soname: &str) -> bool {
 
 /// `libx.so` holds for `libx.so` and `libx.so.1.2`; `libx.so.1` for itself only; `*` stands for any text.
 fn library(rule: &str, soname: &str) -> bool {
+    // Most rules speak of other names: told by their first letters, without a search.
+    let plain = rule
+        .bytes()
+        .take_while(|b| !matches!(b, b'*' | b'.'))
+        .count();
+    if !soname
+        .as_bytes()
+        .starts_with(rule.as_bytes().get(..plain).unwrap_or_default())
+    {
+        return false;
+    }
     let versioned = rule.split_once(".so.").is_some();
     let stem = match soname.find(".so.") {
         Some(at) if !versioned => soname.get(..at + 3).unwrap_or(soname),

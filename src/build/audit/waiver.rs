@@ -59,6 +59,13 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
     if !pattern.contains(['*', '?']) {
         return pattern == text;
     }
+    // Most patterns are told apart by their plain beginning or end.
+    let before = pattern.find(['*', '?']).unwrap_or(0);
+    let after = pattern.rfind(['*', '?']).map_or(0, |at| at + 1);
+    let (before, after) = (pattern.get(..before), pattern.get(after..));
+    if !text.starts_with(before.unwrap_or_default()) || !text.ends_with(after.unwrap_or_default()) {
+        return false;
+    }
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());
     // Row by row: which beginnings of the pattern match the text read so far.

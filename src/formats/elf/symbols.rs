@@ -53,6 +53,14 @@ impl SymbolSet {
         Self(hashes)
     }
 
+    /// Everything in any of these sets.
+    pub fn union<'a>(sets: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut hashes: Vec<u32> = sets.into_iter().flat_map(|s| s.0.iter().copied()).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        Self(hashes)
+    }
+
     /// True where the name is, or collides with one that is, in the set.
     pub fn has(&self, name: &str) -> bool {
         self.0.binary_search(&hash(name)).is_ok()
