@@ -245,10 +245,22 @@ fn compare(parts: &mut [Component], read: Vec<Reading>, had_facts: bool) -> Vec<
             (old.facts != e.facts).then_some(&e.path)
         });
         if had_facts {
-            faults.extend(pairs.map(|path| fault(path, "has other facts than facts.jsonl says")));
+            faults.extend(pairs.map(|path| read_differently(path)));
         }
     }
     faults
+}
+
+/// The bytes are the recorded ones, and so is facts.jsonl: another program read them.
+fn read_differently(path: &str) -> Finding {
+    Finding {
+        severity: Severity::Note,
+        code: "facts-differ".to_owned(),
+        path: path.to_owned(),
+        message: "is read differently by this program than by the one that made the bundle"
+            .to_owned(),
+        hint: None,
+    }
 }
 
 fn fault(path: &str, message: &str) -> Finding {
