@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         );
     }));
     let cli = Cli::parse();
+    commands::interrupt::watch(|code| std::process::exit(code));
     let Ok(answer) = std::panic::catch_unwind(|| commands::run(&cli)) else {
         return ExitCode::from(2);
     };

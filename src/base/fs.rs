@@ -2,6 +2,7 @@
 //! everything that appears under its final name appears by rename, complete.
 
 mod confined;
+mod live;
 mod lock;
 mod range;
 mod room;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 pub use std::fs::{File, TryLockError};
 
 pub use confined::{Confined, Way};
+pub use live::abandon_drafts;
 pub use lock::{touch, try_lock};
 pub use memmap2::Mmap;
 pub use range::{
@@ -220,6 +222,7 @@ pub fn read_link(path: &Path) -> FsResult<PathBuf> {
 pub struct Draft {
     file: tempfile::NamedTempFile,
     to: PathBuf,
+    live: live::Live,
 }
 
 /// Prefix of the names of drafts. A draft that nobody holds locked belongs to a process that is gone.
@@ -259,6 +262,7 @@ impl Draft {
             .at("write in", dir)?;
         file.as_file().lock().at("lock", file.path())?;
         Ok(Self {
+            live: live::Live::new(file.path()),
             file,
             to: to.to_owned(),
         })
@@ -285,11 +289,12 @@ impl Draft {
     }
 
     fn keep_as(self, mode: u32, durable: bool) -> FsResult<()> {
-        let Self { file, to } = self;
+        let Self { file, to, live } = self;
         if durable {
             file.as_file().sync_all().at("sync", &to)?;
         }
         set_shared_mode(file.as_file(), mode, &to)?;
+        drop(live);
         file.persist(&to).map_err(|e| e.error).at("write", &to)?;
         if durable {
             sync_dir(parent(&to))?;
@@ -374,6 +379,7 @@ pub fn unnamed(dir: &Path) -> FsResult<File> {
 #[derive(Debug)]
 pub struct DraftDir {
     dir: tempfile::TempDir,
+    _live: live::Live,
     _lock: File,
 }
 
@@ -394,7 +400,12 @@ impl DraftDir {
             lock.lock().at("lock", dir.path())?;
             let ours = lock.metadata().at("look at", dir.path())?;
             if metadata(dir.path())?.is_some_and(|there| there.ino() == ours.ino()) {
-                return Ok(Self { dir, _lock: lock });
+                let live = live::Live::new(dir.path());
+                return Ok(Self {
+                    dir,
+                    _live: live,
+                    _lock: lock,
+                });
             }
         }
     }

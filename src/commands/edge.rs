@@ -121,6 +121,16 @@ pub fn fetcher(
     mirror: Option<PathBuf>,
     progress: &Progress,
 ) -> Result<Fetcher, Failure> {
+    if let Some(folder) = &mirror
+        && !crate::base::fs::metadata(folder)?.is_some_and(|m| m.is_dir())
+    {
+        return Err(Failure {
+            error: anyhow::anyhow!("there is no mirror folder at {}", folder.display()),
+            hint: Some(
+                "--mirror takes a folder that `bundler fetch --mirror DIR` wrote".to_owned(),
+            ),
+        });
+    }
     let config = fetch_config(global, args, wanted, mirror)?;
     Ok(Fetcher::new(config, progress.clone()))
 }

@@ -13,6 +13,7 @@ pub mod fetch;
 pub mod gpu;
 pub mod inspect;
 pub mod install;
+pub mod interrupt;
 pub mod list;
 pub mod lock;
 pub mod make;

@@ -86,6 +86,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         crate::build::wheelhouse::WheelhouseError,
         crate::build::fetch::FetchError,
         crate::build::ingest::choose::ChoiceError,
+        crate::build::ingest::inputs::InputError,
         crate::build::ingest::IngestError,
         crate::build::ingest::interpreter::InterpreterError,
         crate::build::ingest::source::SourceError,

@@ -151,7 +151,7 @@ impl Search<'_> {
             program: OsStr::new("git"),
             environment: &environment,
         };
-        let revision = repository.resolve(revision)?;
+        let revision = repository.resolve(revision, self.offline)?;
         let checkout = repository.checkout(&revision, self.cache, self.offline)?;
         self.planned(checkout.path, Some(url.to_owned()), Some(checkout.revision))
     }

@@ -17,6 +17,7 @@ mod ingest;
 mod ingest_processes;
 mod inspect;
 mod interpreter;
+mod interrupt;
 mod lock;
 mod pack;
 mod planted;

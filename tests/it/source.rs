@@ -241,11 +241,11 @@ fn exactly_the_revision_asked_for_is_checked_out_with_submodules() {
         program: OsStr::new("git"),
         environment: &environment,
     };
-    assert_eq!(repository.resolve(Some("v1")).unwrap(), first);
-    assert_eq!(repository.resolve(Some("main")).unwrap(), second);
-    assert_eq!(repository.resolve(None).unwrap(), second);
+    assert_eq!(repository.resolve(Some("v1"), false).unwrap(), first);
+    assert_eq!(repository.resolve(Some("main"), false).unwrap(), second);
+    assert_eq!(repository.resolve(None, false).unwrap(), second);
     assert!(matches!(
-        repository.resolve(Some("v2")),
+        repository.resolve(Some("v2"), false),
         Err(GitError::NoSuchName { .. })
     ));
 

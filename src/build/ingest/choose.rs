@@ -40,6 +40,12 @@ pub enum ChoiceError {
         /// What exists.
         known: Vec<String>,
     },
+    /// The recipe gives no digest for this architecture, so that nothing could be pinned.
+    #[error("the lock has no interpreter for {arch}")]
+    Unpinned {
+        /// Architecture.
+        arch: Arch,
+    },
     /// None could be reached.
     #[error("no interpreter source of the lock can be used: {}", tried.join("; "))]
     None {
@@ -61,6 +67,9 @@ impl ChoiceError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Unpinned { arch } => Some(format!(
+                "give `sha256.{arch}` of the interpreter in the recipe, and lock again"
+            )),
             Self::Unknown { known, .. } => known.first().map(|name| format!("pass --interpreter {name}")),
             Self::None { .. } => Some(
                 "pass --interpreter NAME for one that can be reached, or --index pbs=URL for a mirror of it".to_owned(),
@@ -88,6 +97,9 @@ pub fn choose(
         .iter()
         .filter(|i| i.arch == arch)
         .collect();
+    if fitting.is_empty() {
+        return Err(ChoiceError::Unpinned { arch });
+    }
     let named = |i: &&&LockedInterpreter| forced.is_none_or(|name| name == i.source.name());
     let candidates: Vec<&LockedInterpreter> = fitting.iter().filter(named).copied().collect();
     if let (true, Some(asked)) = (candidates.is_empty(), forced) {

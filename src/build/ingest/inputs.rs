@@ -86,6 +86,16 @@ pub enum InputError {
     Ingest(#[from] IngestError),
 }
 
+impl InputError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Fetch(e) => e.hint(),
+            Self::Ingest(e) => e.hint(),
+        }
+    }
+}
+
 impl Input {
     /// A wheel of the lock.
     pub fn wheel(locked: &LockedWheel, common: &Common) -> Self {

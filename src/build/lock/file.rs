@@ -173,7 +173,9 @@ impl LockError {
                 Some(format!("bundler lock {target} --recipe {recipe}"))
             }
             Self::Read(e) => e.hint(),
-            Self::Bad { .. } => Some("`bundler lock` writes it anew".to_owned()),
+            Self::Bad { .. } => {
+                Some("`bundler lock TARGET --recipe RECIPE` writes it anew".to_owned())
+            }
         }
     }
 }

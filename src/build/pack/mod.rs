@@ -184,6 +184,9 @@ pub fn pack_parts(
     let laid = laid::lay(parts, &contents, &request.encoding)?;
     let path = request.out_dir.join(contents.bundle.file_name());
     fs::create_dir_all(&request.out_dir)?;
+    // Drafts of killed runs; then whether it can be written to at all, which says more than that there is no room.
+    fs::sweep_drafts(&request.out_dir)?;
+    drop(fs::Draft::new(&path)?);
     let free = fs::free_space(&request.out_dir)?;
     if free < laid.size {
         let needed = laid.size;

@@ -55,7 +55,15 @@ impl RecipeError {
             ),
             Self::Read(e) => return e.hint(),
             Self::Key { .. } => "every key is described in recipes/README.md".to_owned(),
-            Self::NoTarget { known, .. } => format!("bundler make {}", known.first()?),
+            Self::NoTarget {
+                recipe,
+                target,
+                known,
+            } => {
+                let arch = format!("{}-", target.arch);
+                let near = known.iter().find(|known| known.starts_with(&arch));
+                format!("bundler make {} --recipe {recipe}", near.or(known.first())?)
+            }
         })
     }
 }

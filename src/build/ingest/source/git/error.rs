@@ -20,6 +20,14 @@ pub enum GitError {
         /// What was looked for.
         name: String,
     },
+    /// A tag or branch has to be asked for, and the network may not be used.
+    #[error("which revision {name:?} of {repository} is cannot be asked offline")]
+    OfflineName {
+        /// The address, without credentials.
+        repository: String,
+        /// Tag, branch, or `HEAD`.
+        name: String,
+    },
     /// Not in the cache, and the network may not be used.
     #[error(
         "revision {revision} of {repository} is not in the cache, and nothing may be fetched offline"
@@ -85,6 +93,7 @@ impl GitError {
             Self::Revision(_) => {
                 Some("an abbreviated revision cannot be asked for: give all 40 digits".to_owned())
             }
+            Self::OfflineName { .. } => Some("give the full revision of 40 digits".to_owned()),
             Self::Offline { .. } => Some("run `bundler fetch` with network first".to_owned()),
             Self::File(e) => e.hint(),
             _ => None,

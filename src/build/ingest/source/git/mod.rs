@@ -42,8 +42,14 @@ impl Repository<'_> {
     ///
     /// # Errors
     /// A name that is none, a repository that cannot be reached or has no such name.
-    pub fn resolve(&self, name: Option<&str>) -> Result<String, GitError> {
+    pub fn resolve(&self, name: Option<&str>, offline: bool) -> Result<String, GitError> {
         self.check_address()?;
+        if offline && !name.is_some_and(is_full_revision) {
+            return Err(GitError::OfflineName {
+                repository: self.shown(),
+                name: name.unwrap_or("HEAD").to_owned(),
+            });
+        }
         let Some(name) = name else {
             return self.look_up("HEAD", &["HEAD"]);
         };
@@ -249,10 +255,15 @@ mod tests {
     #[test]
     fn revisions_are_full_or_names() {
         for name in ["", "-x", "a..b", "a b", "a\nb", "a;b"] {
-            let answer = repository("https://h/x").resolve(Some(name));
+            let answer = repository("https://h/x").resolve(Some(name), false);
             assert!(matches!(answer, Err(GitError::Revision(_))), "{name}");
         }
         let full = "0123456789abcdef0123456789abcdef01234567";
-        assert_eq!(repository("https://h/x").resolve(Some(full)).unwrap(), full);
+        assert_eq!(
+            repository("https://h/x").resolve(Some(full), true).unwrap(),
+            full
+        );
+        let named = repository("https://h/x").resolve(Some("v1"), true);
+        assert!(matches!(named, Err(GitError::OfflineName { .. })));
     }
 }
