@@ -30,3 +30,22 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
+
+impl Finding {
+    /// A finding about `path`.
+    pub fn new(
+        severity: Severity,
+        code: &str,
+        path: &str,
+        message: String,
+        hint: Option<&str>,
+    ) -> Self {
+        Self {
+            severity,
+            code: code.to_owned(),
+            path: path.to_owned(),
+            message,
+            hint: hint.map(str::to_owned),
+        }
+    }
+}

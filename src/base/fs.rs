@@ -289,12 +289,15 @@ impl Draft {
     }
 
     fn keep_as(self, mode: u32, durable: bool) -> FsResult<()> {
-        let Self { file, to, live } = self;
+        let Self {
+            file,
+            to,
+            live: _live,
+        } = self;
         if durable {
             file.as_file().sync_all().at("sync", &to)?;
         }
         set_shared_mode(file.as_file(), mode, &to)?;
-        drop(live);
         file.persist(&to).map_err(|e| e.error).at("write", &to)?;
         if durable {
             sync_dir(parent(&to))?;

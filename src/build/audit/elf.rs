@@ -27,7 +27,7 @@ pub(super) fn check(
                 let message = format!("begins like an ELF file but cannot be read: {why}");
                 let hint =
                     "the wheel is damaged or holds test data; waive this if nothing loads the file";
-                out.push(finding(
+                out.push(Finding::new(
                     Severity::Error,
                     "elf-unreadable",
                     path,
@@ -38,7 +38,7 @@ pub(super) fn check(
             Some(FileFacts::Elf(elf)) if elf.is_loadable() && !elf.fits(request.arch) => {
                 let message = wrong_machine(elf, request.arch);
                 let hint = "the wheel is for another architecture: check its tags, or waive this if nothing loads the file";
-                out.push(finding(
+                out.push(Finding::new(
                     Severity::Error,
                     "elf-wrong-machine",
                     path,
@@ -54,7 +54,7 @@ pub(super) fn check(
         for rule in &policy.forbidden {
             if names(&rule.libraries, path, elf) && !rule.except.iter().any(|e| glob(e, path)) {
                 let hint = "take a wheel that was repaired without taking this library in";
-                out.push(finding(
+                out.push(Finding::new(
                     rule.severity.unwrap_or(Severity::Error),
                     &rule.code,
                     path,
@@ -67,7 +67,7 @@ pub(super) fn check(
             let message =
                 "asks for an executable stack, which newer C libraries refuse to give to a library"
                     .to_owned();
-            out.push(finding(
+            out.push(Finding::new(
                 Severity::Warning,
                 "elf-executable-stack",
                 path,
@@ -77,7 +77,7 @@ pub(super) fn check(
         }
         if elf.text_relocations {
             let message = "has text relocations: the loader must write into its code, which hardened hosts forbid".to_owned();
-            out.push(finding(
+            out.push(Finding::new(
                 Severity::Warning,
                 "elf-text-relocations",
                 path,
@@ -88,7 +88,7 @@ pub(super) fn check(
         if let Some(level) = elf.x86_isa_needed.and_then(x86_level) {
             let message = format!("needs a processor of level {level}; an older one stops at it");
             let hint = "take a wheel built for every x86-64";
-            out.push(finding(
+            out.push(Finding::new(
                 Severity::Warning,
                 "cpu-level",
                 path,
@@ -101,7 +101,7 @@ pub(super) fn check(
                 "is aligned for pages of {} bytes only: kernels with 64 KiB pages cannot load it",
                 elf.load_align
             );
-            out.push(finding(
+            out.push(Finding::new(
                 Severity::Warning,
                 "elf-page-alignment",
                 path,
@@ -136,20 +136,4 @@ fn wrong_machine(elf: &ElfFacts, arch: Arch) -> String {
         _ => "",
     };
     format!("is built for {name}{form}, the bundle is for {arch}")
-}
-
-fn finding(
-    severity: Severity,
-    code: &str,
-    path: &str,
-    message: String,
-    hint: Option<&str>,
-) -> Finding {
-    Finding {
-        severity,
-        code: code.to_owned(),
-        path: path.to_owned(),
-        message,
-        hint: hint.map(str::to_owned),
-    }
 }

@@ -35,7 +35,7 @@ pub(super) fn unreadable(tree: &Tree, out: &mut Vec<Finding>) {
         };
         for fault in elf.gpu.iter().flat_map(|gpu| &gpu.faults) {
             let message = format!("has GPU code that cannot be read: {fault}");
-            out.push(finding(
+            out.push(Finding::new(
                 Severity::Error,
                 "fatbin-unreadable",
                 &node.entry.path,
@@ -68,7 +68,7 @@ pub(super) fn check(
                     let message = format!("holds no code for capability {device}");
                     let hint =
                         "build it for that device too, or do not promise the device in the recipe";
-                    out.push(finding(
+                    out.push(Finding::new(
                         Severity::Error,
                         "gpu-arch-uncovered",
                         path,
@@ -82,7 +82,7 @@ pub(super) fn check(
                         "{unusable} of {all} parts of its code have nothing for capability {device}"
                     );
                     let hint = "build all of it for that device, or do not promise the device in the recipe";
-                    out.push(finding(
+                    out.push(Finding::new(
                         Severity::Error,
                         "gpu-arch-partial",
                         path,
@@ -105,7 +105,7 @@ pub(super) fn check(
                         "has only PTX for capability {device}, which a driver must know {needs} to compile; the recipe allows driver {floor}"
                     );
                     let hint = "build it for the device, or raise the recipe's driver_floor";
-                    out.push(finding(
+                    out.push(Finding::new(
                         Severity::Error,
                         "gpu-ptx-too-new",
                         path,
@@ -123,23 +123,7 @@ pub(super) fn check(
             "is compiled by the driver when first used on {}",
             devices.join(", ")
         );
-        out.push(finding(Severity::Note, "gpu-jit", path, message, None));
+        out.push(Finding::new(Severity::Note, "gpu-jit", path, message, None));
     }
     outlooks
-}
-
-fn finding(
-    severity: Severity,
-    code: &str,
-    path: &str,
-    message: String,
-    hint: Option<&str>,
-) -> Finding {
-    Finding {
-        severity,
-        code: code.to_owned(),
-        path: path.to_owned(),
-        message,
-        hint: hint.map(str::to_owned),
-    }
 }

@@ -9,7 +9,7 @@ use super::blobs::Blobs;
 use super::error::FetchError;
 use super::{Fetched, Order};
 use crate::base::digest::{Digest, Hasher};
-use crate::base::fs::{self, At, Draft, FsResult, Stamp};
+use crate::base::fs::{self, At, Draft, File, FsResult, Stamp};
 use crate::base::progress::Progress;
 use crate::base::space::NoSpace;
 use crate::formats::simple_index::is_plain;
@@ -25,37 +25,20 @@ pub(super) fn in_place(
     order: &Order,
     progress: &Progress,
 ) -> Result<(u64, Stamp), FetchError> {
-    let wrong = |what| FetchError::WrongBytes {
-        from: file.display().to_string(),
-        what,
-    };
     let before = Stamp::of(file)?;
-    let mut source = fs::open(file)?;
-    let len = source.metadata().at("look at", file)?.len();
-    if order.size.is_some_and(|size| size != len) {
-        return Err(wrong(format!(
-            "{len} bytes instead of {}",
-            order.size.unwrap_or_default()
-        )));
-    }
+    let (mut source, len) = open_sized(file, order)?;
     let task = progress.task(&order.label, Some(len));
-    let mut hasher = Hasher::new();
-    let mut buffer = vec![0; BUFFER];
-    loop {
-        let read = source.read(&mut buffer).at("read", file)?;
-        if read == 0 {
-            break;
-        }
-        hasher.update(buffer.get(..read).unwrap_or_default());
-        task.advance(read as u64);
-    }
-    let found = hasher.finish();
-    if found != order.sha256 {
-        return Err(wrong(format!("sha256 {found} instead of {}", order.sha256)));
-    }
+    let (found, size) = pass(&mut source, file, |bytes| {
+        task.advance(bytes.len() as u64);
+        Ok(())
+    })?;
+    wanted(file, order, found)?;
     match (before, Stamp::of(file)?) {
-        (Some(before), Some(after)) if before == after => Ok((len, after)),
-        _ => Err(wrong("other bytes than a moment ago".to_owned())),
+        (Some(before), Some(after)) if before == after => Ok((size, after)),
+        _ => Err(FetchError::WrongBytes {
+            from: file.display().to_string(),
+            what: "other bytes than a moment ago".to_owned(),
+        }),
     }
 }
 
@@ -67,41 +50,54 @@ pub(super) fn import(
     progress: &Progress,
 ) -> Result<(PathBuf, u64), FetchError> {
     let path = blobs.path(&order.sha256);
-    let mut source = fs::open(file)?;
-    let len = source.metadata().at("look at", file)?.len();
-    if let Some(size) = order.size
-        && size != len
-    {
-        return Err(FetchError::WrongBytes {
-            from: file.display().to_string(),
-            what: format!("{len} bytes instead of {size}"),
-        });
-    }
+    let (mut source, len) = open_sized(file, order)?;
     let unusable = |source| FetchError::Cache {
         cache: blobs.cache().to_owned(),
         source,
     };
     let mut draft = Draft::new(&path).map_err(unusable)?;
     let task = progress.task(&order.label, Some(len));
-    let (found, size) =
-        copy(&mut source, file, &mut draft, &|n| task.advance(n)).map_err(|e| full(e, len))?;
-    if found != order.sha256 {
-        return Err(FetchError::WrongBytes {
-            from: file.display().to_string(),
-            what: format!("sha256 {found} instead of {}", order.sha256),
-        });
-    }
+    let passed = pass(&mut source, file, |bytes| {
+        draft.file().write_all(bytes).at("write", &path)?;
+        task.advance(bytes.len() as u64);
+        Ok(())
+    });
+    let (found, size) = passed.map_err(|e| full(e, len))?;
+    wanted(file, order, found)?;
     draft.keep(false).map_err(unusable)?;
     Ok((path, size))
 }
 
-fn copy(
+/// Opens a file and says its size, which must be the order's.
+fn open_sized(file: &Path, order: &Order) -> Result<(File, u64), FetchError> {
+    let source = fs::open(file)?;
+    let len = source.metadata().at("look at", file)?.len();
+    match order.size {
+        Some(size) if size != len => Err(FetchError::WrongBytes {
+            from: file.display().to_string(),
+            what: format!("{len} bytes instead of {size}"),
+        }),
+        _ => Ok((source, len)),
+    }
+}
+
+/// Refuses other bytes than the order's.
+fn wanted(file: &Path, order: &Order, found: Digest) -> Result<(), FetchError> {
+    if found == order.sha256 {
+        return Ok(());
+    }
+    Err(FetchError::WrongBytes {
+        from: file.display().to_string(),
+        what: format!("sha256 {found} instead of {}", order.sha256),
+    })
+}
+
+/// Reads all of it once, digested and handed to `each`; gives the digest and how many bytes there were.
+fn pass(
     source: &mut impl Read,
     from: &Path,
-    draft: &mut Draft,
-    passed: &dyn Fn(u64),
+    mut each: impl FnMut(&[u8]) -> FsResult<()>,
 ) -> FsResult<(Digest, u64)> {
-    let to = draft.path().to_owned();
     let mut hasher = Hasher::new();
     let mut buffer = vec![0; BUFFER];
     let mut size = 0;
@@ -112,9 +108,8 @@ fn copy(
         }
         let bytes = buffer.get(..read).unwrap_or_default();
         hasher.update(bytes);
-        draft.file().write_all(bytes).at("write", &to)?;
+        each(bytes)?;
         size += read as u64;
-        passed(read as u64);
     }
 }
 
@@ -150,7 +145,10 @@ pub fn write_mirror(folder: &Path, artifacts: &[Fetched]) -> Result<u64, FetchEr
         }
         let mut source = fs::open(artifact.path())?;
         let mut draft = Draft::new(&to)?;
-        let copied = copy(&mut source, artifact.path(), &mut draft, &|_| {});
+        let to = draft.path().to_owned();
+        let copied = pass(&mut source, artifact.path(), |bytes| {
+            draft.file().write_all(bytes).at("write", &to)
+        });
         let (found, size) = copied.map_err(|e| full(e, artifact.size()))?;
         if found != artifact.digest() {
             return Err(FetchError::WrongBytes {
