@@ -113,9 +113,17 @@ pub fn data_end(file: &File, offset: u64) -> u64 {
     }
 }
 
+/// Bytes that are written in one call. Of a call with 16 MiB Linux 6.18 makes four times the work on ext4 (measured:
+/// 2.7 GB in 3.4 to 4.6 s instead of 0.8 to 0.9 s).
+const CALL: usize = 1 << 20;
+
 /// Writes all bytes at an offset.
-pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    FileExt::write_all_at(file, bytes, offset)
+pub fn write_all_at(file: &File, bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    for part in bytes.chunks(CALL) {
+        FileExt::write_all_at(file, part, offset)?;
+        offset = offset.saturating_add(part.len() as u64);
+    }
+    Ok(())
 }
 
 /// Makes the empty file `to` share the blocks of `from`, where the file system can do that.

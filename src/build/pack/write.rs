@@ -1,9 +1,12 @@
 //! Writes a laid-out bundle: one thread copies, another reads the same bytes for the digest of the whole and the
-//! checksum of each segment. The file gets its name only after both agree that all is well.
+//! checksum of each segment, a third has the kernel write out what was copied, for which it is made to wait. The file
+//! gets its name only after the first two agree that all is well.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 
 use super::PackError;
 use super::laid::{Laid, Piece};
@@ -26,10 +29,19 @@ pub(super) fn write(laid: &Laid, path: &Path, progress: &Progress) -> Result<Dig
     let mut draft = Draft::new(path)?;
     let task = progress.task("packing", Some(laid.size));
     let stop = AtomicBool::new(false);
+    let over = AtomicBool::new(false);
+    let behind = draft.file().try_clone().at("open", path)?;
+    let (copied, copies) = mpsc::channel();
     let (written, digest) = std::thread::scope(|scope| {
+        scope.spawn(|| write_out(&behind, copies, &over));
         let digesting = scope.spawn(|| watched(&stop, || digest(laid, &stop)));
-        let written = watched(&stop, || copy(laid, path, draft.file(), &task, &stop));
-        (written, digesting.join())
+        let written = watched(&stop, || {
+            copy(laid, path, draft.file(), &task, &stop, &copied)
+        });
+        let digest = digesting.join();
+        over.store(true, Ordering::Relaxed);
+        drop(copied);
+        (written, digest)
     });
     let digest = match digest {
         Ok(digest) => digest,
@@ -57,13 +69,24 @@ fn watched<T>(
     side().inspect_err(|_| stop.store(true, Ordering::Relaxed))
 }
 
-/// Copies all pieces; `None` when told to stop.
+/// Has the kernel write out the ranges that were copied, until all else is over: a hint, so what remains then is left.
+fn write_out(file: &File, copies: Receiver<Range<u64>>, over: &AtomicBool) {
+    for range in copies {
+        if over.load(Ordering::Relaxed) {
+            return;
+        }
+        write_behind(file, range.start, range.end - range.start);
+    }
+}
+
+/// Copies all pieces and tells `copied` of them; `None` when told to stop.
 fn copy(
     laid: &Laid,
     path: &Path,
     to: &mut File,
     task: &Task,
     stop: &AtomicBool,
+    copied: &Sender<Range<u64>>,
 ) -> Result<Option<()>, PackError> {
     let (mut begun, mut end) = (0, 0);
     for piece in &laid.pieces {
@@ -71,7 +94,8 @@ fn copy(
             return Ok(None);
         }
         if end - begun >= BEHIND {
-            write_behind(to, begun, end - begun);
+            // Nobody listens when all is over.
+            let _ = copied.send(begun..end);
             begun = end;
         }
         match piece {
@@ -82,17 +106,17 @@ fn copy(
             }
             Piece::Segment { part, segment, .. } => {
                 let (offset, len) = (segment.offset, segment.packed);
-                let copied = match &part.segments {
+                let done = match &part.segments {
                     Backing::File { file, .. } => append_range(file, offset, len, to),
                     Backing::Memory(bytes) => {
                         slice(bytes, offset, len).and_then(|bytes| to.write_all(bytes))
                     }
                 };
-                match copied {
+                match done {
                     Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
                         return Err(unreadable(part, e));
                     }
-                    copied => copied.at("write", path)?,
+                    done => done.at("write", path)?,
                 }
                 task.advance(len);
                 end += len;

@@ -2,7 +2,6 @@
 //! It becomes an entry of the cache by one rename.
 
 use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,9 +52,7 @@ impl Draft {
     pub fn append(&self, blocks: &[u8], unpacked: u64) -> Result<SegmentRef, StoreError> {
         let packed = blocks.len() as u64;
         let offset = self.end.fetch_add(packed, Ordering::Relaxed);
-        self.file
-            .write_all_at(blocks, offset)
-            .at("write", &self.path)?;
+        fs::write_all_at(&self.file, blocks, offset).at("write", &self.path)?;
         fs::write_behind(&self.file, offset, packed);
         Ok(SegmentRef {
             offset,
