@@ -8,9 +8,10 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 
 use super::edge::cache_dir;
-use super::{Answer, Outcome, report, terminal};
+use super::{Answer, Failure, Outcome, report, terminal};
 use crate::base::digest::Digest;
 use crate::base::finding::{Finding, Severity};
+use crate::base::fs;
 use crate::build::fetch::Blobs;
 use crate::build::ingest::store::Store;
 use crate::cli::{CacheCommand, Global};
@@ -20,6 +21,17 @@ const DAY: Duration = Duration::from_hours(24);
 /// Runs one of the cache commands.
 pub fn run(command: &CacheCommand, global: &Global) -> Answer {
     let cache = cache_dir(global)?;
+    let found = fs::metadata(&cache)?;
+    if found.as_ref().is_some_and(|found| !found.is_dir()) {
+        return Err(Failure {
+            error: anyhow::anyhow!("the cache {} is no folder", cache.display()),
+            hint: Some("give a folder with --cache-dir".to_owned()),
+        });
+    }
+    if found.is_none() && !matches!(command, CacheCommand::Dir) {
+        let note = format!("there is no cache at {} yet", cache.display());
+        terminal::progress(global).note(note);
+    }
     match command {
         CacheCommand::Dir => {
             let dir = cache.display().to_string();

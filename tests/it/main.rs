@@ -28,6 +28,7 @@ mod specifiers;
 mod store;
 mod synthetic;
 mod tags;
+mod told_early;
 mod trees;
 mod wheelhouse;
 mod wheels;

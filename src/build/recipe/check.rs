@@ -112,21 +112,22 @@ fn section(target: Target) -> String {
 
 /// A word that can stand in a file name.
 fn word(key: &str, value: &str) -> Result<(), Fault> {
+    not_a_word(key, value).map_or(Ok(()), |text| Err(Fault::new(&[key], text)))
+}
+
+/// Why `value` cannot be a name or a version, said of `what`; nothing when it can.
+pub fn not_a_word(what: &str, value: &str) -> Option<String> {
     let fine = !value.is_empty()
         && value.len() <= 64
         && !value.starts_with(['.', '-'])
         && value
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b"._+-".contains(&b));
-    if fine {
-        return Ok(());
-    }
-    Err(Fault::new(
-        &[key],
+    (!fine).then(|| {
         format!(
-            "{key} {value:?} must be 1 to 64 letters, digits, `.`, `_`, `+`, `-`, not starting with `.` or `-`"
-        ),
-    ))
+            "{what} {value:?} must be 1 to 64 letters, digits, `.`, `_`, `+`, `-`, not starting with `.` or `-`"
+        )
+    })
 }
 
 fn numbers(near: &[&str], key: &str, value: &str) -> Result<(), Fault> {

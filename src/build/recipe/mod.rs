@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::base::digest::Digest;
 use crate::base::target::Target;
 
+pub use check::not_a_word;
 pub use error::RecipeError;
 pub(crate) use error::{line_and_column, unknown_key};
 pub use file::{

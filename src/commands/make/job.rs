@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::base::digest::Digest;
+use crate::base::fs;
 use crate::base::progress::Progress;
 use crate::base::segments::{self, Encoding};
 use crate::base::target::Arch;
@@ -58,6 +59,7 @@ pub struct Job {
 impl Job {
     /// Reads recipe and lock, chooses the interpreter, finds the source.
     pub fn new(args: &MakeArgs, global: &Global, progress: &Progress) -> Result<Self, Failure> {
+        let out_dir = writable(args)?;
         let dir = edge::working_dir()?;
         let recipe = Recipe::find(&args.recipe.recipe, &dir)?;
         let wanted = recipe.wanted(args.target)?;
@@ -121,7 +123,7 @@ impl Job {
                 python,
                 progress: progress.clone(),
             },
-            out_dir: std::path::absolute(&args.out_dir)?,
+            out_dir,
             recipe,
             wanted,
             found,
@@ -296,5 +298,24 @@ fn no_compiler(interpreter: &LockedInterpreter) -> Failure {
         hint: Some(
             "pass --bytecode none, or pin that interpreter in the recipe and lock again".to_owned(),
         ),
+    }
+}
+
+/// What can be told of the output before any work: where it goes and how its version is written.
+fn writable(args: &MakeArgs) -> Result<PathBuf, Failure> {
+    let version = args.bundle_version.as_deref();
+    if let Some(text) = version.and_then(|v| recipe::not_a_word("--bundle-version", v)) {
+        return Err(anyhow::anyhow!(text).into());
+    }
+    let dir = std::path::absolute(&args.out_dir)?;
+    match fs::metadata(&dir)? {
+        Some(found) if !found.is_dir() => Err(Failure {
+            error: anyhow::anyhow!("{} is no folder", dir.display()),
+            hint: Some(
+                "give a folder with --out-dir; the file's name is made of recipe and target"
+                    .to_owned(),
+            ),
+        }),
+        _ => Ok(dir),
     }
 }

@@ -1,0 +1,48 @@
+//! What is told before any work is done.
+
+use assert_cmd::Command;
+
+fn refused(folder: &std::path::Path, args: &[&str]) -> String {
+    let mut command = Command::cargo_bin("bundler").unwrap();
+    command.env_clear().current_dir(folder).args(args);
+    let out = command.assert().code(2).get_output().clone();
+    String::from_utf8(out.stderr).unwrap()
+}
+
+#[test]
+fn an_output_folder_that_is_a_file_is_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let args = ["make", "amd64-cu130", "--offline", "--cache-dir", "c", "-o"];
+    let text = refused(dir.path(), &[&args[..], &["file"]].concat());
+    assert!(text.contains("/file is no folder"), "{text}");
+    assert!(text.contains("--out-dir"), "{text}");
+    assert!(!dir.path().join("c").exists());
+}
+
+#[test]
+fn a_version_that_no_file_could_carry_is_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    for version in ["", "1 2", "../x", "-1", "ü"] {
+        let asked = format!("--bundle-version={version}");
+        let args = ["make", "amd64-cu130", "--offline", "--cache-dir", "c"];
+        let text = refused(dir.path(), &[&args[..], &[&asked]].concat());
+        assert!(text.contains("--bundle-version"), "{text}");
+        assert!(!dir.path().join("c").exists());
+    }
+}
+
+#[test]
+fn a_cache_that_is_a_file_is_no_empty_cache_and_a_missing_one_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    for command in ["size", "prune", "verify", "dir"] {
+        let text = refused(dir.path(), &["cache", command, "--cache-dir", "file"]);
+        assert!(text.contains("/file is no folder"), "{text}");
+    }
+    let mut size = Command::cargo_bin("bundler").unwrap();
+    size.env_clear().current_dir(dir.path());
+    let out = size.args(["cache", "size", "--cache-dir", "none"]).assert();
+    let text = String::from_utf8(out.success().get_output().stderr.clone()).unwrap();
+    assert!(text.contains("there is no cache at"), "{text}");
+}
