@@ -237,7 +237,7 @@ impl Input {
         let artifact = self.ingredients.artifact;
         match &self.kind {
             Kind::Wheel { file, waivers } => {
-                let zip = Arc::new(Zip::open(path)?);
+                let zip = Arc::new(Zip::open_as(path, file)?);
                 Ok(wheel::plan(
                     zip,
                     &WheelRequest {

@@ -138,7 +138,22 @@ impl Zip {
         left_out: impl Fn(&str) -> bool,
     ) -> Result<Self, ArchiveError> {
         let name = path.file_name().unwrap_or(path.as_os_str());
-        let name = escaped(name.as_encoded_bytes());
+        Self::map(path, escaped(name.as_encoded_bytes()), left_out)
+    }
+
+    /// Like [`Zip::open`], with the name the archive has for people: a cache keeps it under its digest.
+    ///
+    /// # Errors
+    /// As [`Zip::open`].
+    pub fn open_as(path: &Path, name: &str) -> Result<Self, ArchiveError> {
+        Self::map(path, escaped(name.as_bytes()), |_| false)
+    }
+
+    fn map(
+        path: &Path,
+        name: String,
+        left_out: impl Fn(&str) -> bool,
+    ) -> Result<Self, ArchiveError> {
         let mapped = fs::open(path).and_then(|file| {
             let empty = fs::metadata(path)?.is_some_and(|m| m.len() == 0);
             Ok(if empty {
