@@ -102,9 +102,12 @@ pub struct TextFacts {
     /// Lines of a `.pth` file in site-packages that run code (`import …`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pth_code: Vec<String>,
-    /// Absolute prefixes in configuration files (`prefix=/install` in a `.pc`, sysconfig, Makefile …).
+    /// Absolute paths at which configuration says that things are (`prefix=/install` in a `.pc`, sysconfig, CMake …).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub absolute_paths: Vec<String>,
+    /// Paths of folders in which people and machines work (`/home/…`, `/tmp/…`), one for each folder named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named_paths: Vec<String>,
 }
 
 /// One segment of a component, as it lies in the component's cached file.

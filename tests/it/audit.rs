@@ -1,5 +1,8 @@
 //! Every rule of the audit finds its fault and leaves what is right alone. ELF files are made by gcc.
 
+mod builder;
+mod size;
+
 use bundler::base::digest::Digest;
 use bundler::base::finding::{Finding, Severity};
 use bundler::base::target::Arch;

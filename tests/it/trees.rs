@@ -8,6 +8,7 @@ use bundler::base::digest::Digest;
 use bundler::base::target::Arch;
 use bundler::build::assemble::{AssembleError, Merge, Placed, Tree, merge};
 use bundler::build::audit::AuditRequest;
+use bundler::build::ingest::facts;
 use bundler::build::ingest::store::Backing;
 use bundler::formats::component::{
     Component, ComponentKind, Entry, EntryKind, FileFacts, Layer, TextFacts, component_id,
@@ -29,6 +30,14 @@ pub fn file(path: &str, bytes: &[u8]) -> Entry {
         size: bytes.len() as u64,
         sha256: Some(Digest::of(bytes)),
         facts,
+    }
+}
+
+/// A file with these bytes and the facts that ingest reads from them.
+pub fn read(path: &str, bytes: &[u8]) -> Entry {
+    Entry {
+        facts: facts::of(path, bytes),
+        ..file(path, bytes)
     }
 }
 

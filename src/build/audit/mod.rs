@@ -3,6 +3,7 @@
 //! said; error findings that the recipe does not waive by code, path and reason stop the build.
 
 mod abi;
+mod builder;
 mod copies;
 mod dlopen;
 mod elf;
@@ -26,7 +27,7 @@ use crate::base::finding::{Finding, Severity};
 use crate::base::python::PythonMinor;
 use crate::base::target::{Arch, Target};
 use crate::build::assemble::Tree;
-use crate::build::recipe::{RecipeFile, Waiver};
+use crate::build::recipe::{RecipeFile, SizeKeys, Waiver};
 use crate::formats::bundle::Coverage;
 use crate::formats::fatbin::Outlook;
 use open::Opened;
@@ -58,6 +59,10 @@ pub struct AuditRequest {
     pub allowed_hooks: Vec<Digest>,
     /// SONAMEs the recipe counts among the host's libraries, beyond those of the policy.
     pub host_libraries: Vec<String>,
+    /// Folders in which this build works; texts should not name them. Empty where a bundle is judged later.
+    pub made_in: Vec<String>,
+    /// Size limits of the recipe.
+    pub size: SizeKeys,
 }
 
 impl AuditRequest {
@@ -73,6 +78,8 @@ impl AuditRequest {
             waivers: Vec::new(),
             allowed_hooks: Vec::new(),
             host_libraries: Vec::new(),
+            made_in: Vec::new(),
+            size: SizeKeys::default(),
         }
     }
 
@@ -98,6 +105,7 @@ impl AuditRequest {
             waivers: recipe.waiver.clone(),
             allowed_hooks: recipe.startup_hook.iter().map(|h| h.sha256).collect(),
             host_libraries: recipe.host.libraries.clone(),
+            size: recipe.size.clone(),
             ..Self::plain(target.arch)
         })
     }
@@ -233,12 +241,13 @@ fn judge(
     let host_needs = needs::check(&links, request, policy, &mut findings);
     let (floor, blame) = floor::check(&links, request, &mut findings);
     paths::check(tree, &links, policy, &mut findings);
+    builder::check(tree, request, policy, &mut findings);
     startup::check(tree, request, &mut findings);
     copies::check(&links, request.arch, policy, &mut findings);
     dlopen::check(tree, &links, request, policy, &mut findings);
     abi::check(&links, request, policy, &mut findings);
     python::check(tree, &links, request, &mut findings);
-    size::check(tree, policy, &mut findings);
+    size::check(tree, request, policy, &mut findings);
     gpu::unreadable(tree, &mut findings);
     let coverage = gpu::coverage(tree, policy);
     let outlook = gpu::check(&coverage, request, &mut findings);

@@ -1,14 +1,12 @@
 //! Relocatability: nothing in the tree names a place outside it. Shebangs, links, `.pth` lines, paths in configuration, and
 //! RPATHs (a warning: the loader skips folders that are not there, but takes a host's library where they are).
 
+use super::builder::{is_build_configuration, list, shown};
 use super::policy::Policy;
 use super::resolve::{self, Links};
 use crate::base::finding::{Finding, Severity};
 use crate::build::assemble::{Node, Tree};
 use crate::formats::component::{ComponentKind, EntryKind, FileFacts, TextFacts};
-
-/// So many paths of one file are named.
-const SHOWN: usize = 3;
 
 pub(super) fn check(tree: &Tree, links: &Links<'_>, policy: &Policy, out: &mut Vec<Finding>) {
     for node in tree.nodes() {
@@ -122,29 +120,12 @@ fn pth(node: Node<'_>, text: &TextFacts, out: &mut Vec<Finding>) {
 }
 
 fn configuration(node: Node<'_>, text: &TextFacts, policy: &Policy, out: &mut Vec<Finding>) {
-    let same_everywhere = |p: &str| {
-        policy
-            .absolute
-            .prefixes
-            .iter()
-            .any(|prefix| p.starts_with(prefix.as_str()))
-    };
-    let all: Vec<&String> = text
-        .absolute_paths
-        .iter()
-        .filter(|p| !same_everywhere(p))
-        .collect();
-    if all.is_empty() {
+    let paths = text.absolute_paths.iter().map(String::as_str);
+    let all: Vec<&str> = paths.filter(|p| !policy.is_same_everywhere(p)).collect();
+    if all.is_empty() || is_build_configuration(&node.entry.path) {
         return;
     }
-    let mut named: Vec<String> = all.iter().take(SHOWN).map(|p| shown(p)).collect();
-    if let Some(more @ 1..) = all.len().checked_sub(SHOWN) {
-        named.push(format!("{more} more"));
-    }
-    let message = format!(
-        "names paths of the machine it was made on: {}",
-        named.join(", ")
-    );
+    let message = format!("names paths of the machine it was made on: {}", list(&all));
     let hint = "make them relative, leave the file out, or waive this if nothing reads it";
     out.push(error("absolute-path", &node.entry.path, message, hint));
 }
@@ -201,9 +182,4 @@ fn error(code: &str, path: &str, message: String, hint: &str) -> Finding {
         message,
         hint: Some(hint.to_owned()),
     }
-}
-
-/// A path as it may be shown: not too long, no control characters.
-fn shown(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(120).collect()
 }

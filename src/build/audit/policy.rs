@@ -24,6 +24,8 @@ pub struct Policy {
     pub forbidden: Vec<ForbiddenRule>,
     /// What may be absolute.
     pub absolute: AbsoluteRule,
+    /// Folders of build machines.
+    pub builder: BuilderRule,
     /// How GPU code is judged.
     pub gpu: GpuRule,
     /// Libraries of which one copy is enough.
@@ -138,6 +140,14 @@ pub struct SizeRule {
     pub component: u64,
 }
 
+/// Folders of build machines.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct BuilderRule {
+    /// Globs of paths that only build machines have.
+    pub folders: Vec<String>,
+}
+
 /// How GPU code is judged.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -220,6 +230,12 @@ impl Policy {
     /// True where a library chooses among its GPU code itself.
     pub fn dispatches(&self, path: &str) -> bool {
         any_library(&self.gpu.dispatching, super::resolve::file_name(path))
+    }
+
+    /// True where a path means the same on every host.
+    pub(super) fn is_same_everywhere(&self, path: &str) -> bool {
+        let mut prefixes = self.absolute.prefixes.iter();
+        prefixes.any(|prefix| path.starts_with(prefix.as_str()))
     }
 
     /// True where the host may be expected to have `soname`.

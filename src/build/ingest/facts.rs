@@ -1,6 +1,7 @@
 //! What the audit wants to know of a file, read while its bytes pass: ELF facts, the interpreter of a script, what a
-//! `.pth` file adds to the start of Python, absolute prefixes in files that configure builds. No judgement here.
+//! `.pth` file adds to the start of Python, absolute paths that texts name. No judgement here.
 
+use super::named_paths;
 use crate::formats::component::{Entry, FileFacts, TextFacts};
 use crate::formats::elf::{self, SymbolSet};
 
@@ -107,12 +108,10 @@ fn text(path: &str, bytes: &[u8]) -> TextFacts {
     }
     if name.ends_with(".pth") && folder.ends_with("site-packages") {
         pth(bytes, &mut facts);
-    } else if configures(folder, name) {
-        let text = String::from_utf8_lossy(bytes);
-        facts.absolute_paths = text.lines().filter_map(absolute_prefix).collect();
-        facts.absolute_paths.sort();
-        facts.absolute_paths.dedup();
+        return facts;
     }
+    facts.absolute_paths = named_paths::configured(path, bytes);
+    facts.named_paths = named_paths::mentioned(bytes);
     facts
 }
 
@@ -129,36 +128,6 @@ fn pth(bytes: &[u8], facts: &mut TextFacts) {
             facts.pth_paths.push(line.trim_end().to_owned());
         }
     }
-}
-
-/// Files in which builds find where things are installed.
-fn configures(folder: &str, name: &str) -> bool {
-    name.ends_with(".pc")
-        || name.ends_with(".la")
-        || name.ends_with("-config")
-        || name.starts_with("_sysconfigdata_")
-        || (name == "Makefile" && folder.contains("/config-"))
-}
-
-/// `prefix=/install`, `LIBDIR= /install/lib`, `'prefix': '/install'` → the path. Only keys that say where a tree was
-/// installed; `SHELL=/bin/sh` names the host's own.
-fn absolute_prefix(line: &str) -> Option<String> {
-    let (key, value) = line.split_once(['=', ':'])?;
-    let quotes: &[char] = &['\'', '"', ' ', '\t', '{'];
-    let key = key.trim_matches(quotes).to_ascii_lowercase();
-    let places = key.ends_with("prefix")
-        || key.ends_with("dir")
-        || key.ends_with("dirs")
-        || matches!(
-            key.as_str(),
-            "libpl" | "destshared" | "pythonpath" | "cudaroot"
-        );
-    let value = value.trim_start_matches(quotes);
-    let end = value
-        .find(|c: char| c.is_whitespace() || quotes.contains(&c) || c == ',')
-        .unwrap_or(value.len());
-    let value = value.get(..end)?;
-    (places && value.starts_with('/') && value.len() > 1).then(|| value.to_owned())
 }
 
 #[cfg(test)]

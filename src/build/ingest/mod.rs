@@ -8,6 +8,7 @@ pub mod facts;
 pub mod inputs;
 pub mod interpreter;
 pub mod layout;
+mod named_paths;
 pub mod sidecar;
 pub mod source;
 pub mod store;

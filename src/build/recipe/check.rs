@@ -103,7 +103,29 @@ pub(super) fn check(file: &RecipeFile) -> Result<(), Fault> {
         source(spec)?;
     }
     numbers(&["[floor]", "glibc"], "floor.glibc", &file.floor.glibc)?;
+    sizes(file)?;
     reasons(file)
+}
+
+fn sizes(file: &RecipeFile) -> Result<(), Fault> {
+    let keys = &file.size;
+    let layers = keys.layer.iter();
+    let layers = layers.map(|(layer, bytes)| (format!("{layer:?}").to_lowercase(), *bytes));
+    let components = keys
+        .component
+        .iter()
+        .map(|(name, bytes)| (name.clone(), *bytes));
+    let bundle = keys
+        .bundle
+        .iter()
+        .map(|bytes| ("bundle".to_owned(), *bytes));
+    for (name, bytes) in bundle.chain(layers).chain(components) {
+        if bytes == 0 {
+            let message = format!("the size limit of {name} is 0 bytes: leave it out for no limit");
+            return Err(Fault::new(&["[size", &name], message));
+        }
+    }
+    Ok(())
 }
 
 fn section(target: Target) -> String {

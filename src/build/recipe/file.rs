@@ -58,6 +58,9 @@ pub struct RecipeFile {
     /// The oldest system the bundle runs on.
     #[serde(default)]
     pub floor: FloorKeys,
+    /// How large a bundle and its parts may be.
+    #[serde(default)]
+    pub size: SizeKeys,
 }
 
 /// How bytecode is shipped.
@@ -316,4 +319,17 @@ impl Default for FloorKeys {
             glibc: "2.28".to_owned(),
         }
     }
+}
+
+/// How large a bundle and its parts may be, in bytes once unpacked. More than that is an error finding of the audit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SizeKeys {
+    /// The whole bundle.
+    pub bundle: Option<u64>,
+    /// Layers by name, `base` and `app`.
+    #[schemars(with = "BTreeMap<String, u64>")]
+    pub layer: BTreeMap<Layer, u64>,
+    /// Components by name; "*" in a name stands for any text. The limit of the longest name that fits holds.
+    pub component: BTreeMap<String, u64>,
 }

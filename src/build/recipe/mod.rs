@@ -19,8 +19,8 @@ pub use error::RecipeError;
 pub(crate) use error::{line_and_column, unknown_key};
 pub use file::{
     Bytecode, EncodingKeys, FloorKeys, HostKeys, IndexKind, IndexSpec, InterpreterKind,
-    InterpreterSpec, PackageGroup, RecipeFile, SourceSpec, StartupHook, TargetSpec, Waiver,
-    WheelWaiver,
+    InterpreterSpec, PackageGroup, RecipeFile, SizeKeys, SourceSpec, StartupHook, TargetSpec,
+    Waiver, WheelWaiver,
 };
 pub use place::{embedded_names, embedded_text};
 pub use wanted::{Index, Wanted, Wish};

@@ -1,7 +1,7 @@
 //! What a `make` works with: everything the arguments, the recipe and the lock decide, before anything is made.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::digest::Digest;
@@ -54,6 +54,7 @@ pub struct Job {
     version: String,
     source: Option<Origin>,
     out_dir: PathBuf,
+    made_in: Vec<String>,
 }
 
 impl Job {
@@ -104,6 +105,13 @@ impl Job {
             offline: global.offline,
         }
         .find()?;
+        let folder = recipe.folder().map(Path::to_owned);
+        let origin = source.as_ref().map(|s| s.path.clone());
+        let made_in = work_folders(
+            [Some(dir), Some(cache), folder, origin]
+                .into_iter()
+                .flatten(),
+        );
         let mut inputs = vec![input];
         inputs.extend(found.lock.wheels.iter().map(|w| Input::wheel(w, &common)));
         inputs.extend(source.as_ref().map(|s| s.input(&common)));
@@ -132,6 +140,7 @@ impl Job {
             common,
             fetcher,
             source,
+            made_in,
         })
     }
 
@@ -192,6 +201,7 @@ impl Job {
         let request = AuditRequest::new(self.recipe.keys(), self.wanted.target, glibc)?;
         Ok(AuditRequest {
             python_version: Some(self.interpreter.version.clone()),
+            made_in: self.made_in.clone(),
             ..request
         })
     }
@@ -237,6 +247,35 @@ impl Job {
             out_dir: self.out_dir.clone(),
         }
     }
+}
+
+/// Folders of this machine that no text of a bundle should name. The home folder and those above it are not among them:
+/// documentation names such.
+fn work_folders(folders: impl Iterator<Item = PathBuf>) -> Vec<String> {
+    let home = edge::home().unwrap_or_default();
+    let mut out: Vec<String> = folders
+        .filter_map(|folder| std::path::absolute(folder).ok())
+        .map(|folder| plain(&folder))
+        .filter(|folder| folder.components().count() > 2 && !home.starts_with(folder))
+        .filter_map(|folder| folder.to_str().map(str::to_owned))
+        .collect();
+    out.sort();
+    out.dedup();
+    out
+}
+
+/// A path without `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
 }
 
 fn compiler_digest(candidate: &LockedInterpreter, found: &Found) -> Option<Digest> {
