@@ -73,6 +73,15 @@ pub enum RecordError {
 
 /// Reads the RECORD of the dist-info folder `dist_info` (relative to the wheel's root).
 pub fn parse(bytes: &[u8], dist_info: &str) -> Result<Vec<Row>, RecordError> {
+    rows(bytes, &|path| is_exempt(path, dist_info))
+}
+
+/// Reads a RECORD that an installer wrote: rows without a digest, as for files compiled later, are taken.
+pub fn parse_installed(bytes: &[u8]) -> Result<Vec<Row>, RecordError> {
+    rows(bytes, &|_| true)
+}
+
+fn rows(bytes: &[u8], exempt: &dyn Fn(&str) -> bool) -> Result<Vec<Row>, RecordError> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -92,9 +101,8 @@ pub fn parse(bytes: &[u8], dist_info: &str) -> Result<Vec<Row>, RecordError> {
         if !seen.insert(path.to_owned()) {
             return Err(RecordError::Twice(escaped(path)));
         }
-        let exempt = is_exempt(path, dist_info);
         rows.push(Row {
-            sha256: read_digest(path, digest, exempt)?,
+            sha256: read_digest(path, digest, exempt(path))?,
             size: read_size(path, size)?,
             path: path.to_owned(),
         });
@@ -175,6 +183,17 @@ pub fn render(rows: &[Row], record_path: &str) -> Vec<u8> {
     }
     push_row(&mut out, record_path, "", "");
     out
+}
+
+/// `path` as seen from the folder `base`, both relative to the bundle's root.
+pub fn relative(base: &str, path: &str) -> String {
+    let (mut base, mut path) = (base.split('/').peekable(), path.split('/').peekable());
+    while base.peek().is_some() && base.peek() == path.peek() {
+        base.next();
+        path.next();
+    }
+    let up = base.map(|_| "..");
+    up.chain(path).collect::<Vec<_>>().join("/")
 }
 
 fn push_row(out: &mut Vec<u8>, path: &str, digest: &str, size: &str) {
@@ -270,5 +289,24 @@ mod tests {
             parse(b"a\xff,,\n", INFO),
             Err(RecordError::Csv(_))
         ));
+    }
+
+    #[test]
+    fn paths_of_record_start_at_site_packages() {
+        let base = "python/lib/python3.12/site-packages";
+        let inside = "python/lib/python3.12/site-packages/torch/x.py";
+        assert_eq!(relative(base, inside), "torch/x.py");
+        assert_eq!(
+            relative(base, "python/bin/torchrun"),
+            "../../../bin/torchrun"
+        );
+        assert_eq!(relative(base, "src/x"), "../../../../src/x");
+    }
+
+    #[test]
+    fn installers_leave_out_digests_of_what_is_compiled_later() {
+        let text = "x.py,,\n__pycache__/x.pyc,,\n";
+        assert_eq!(parse_installed(text.as_bytes()).unwrap().len(), 2);
+        assert!(parse_installed(b"x.py,md5=a,0\n").is_err());
     }
 }

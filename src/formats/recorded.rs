@@ -13,11 +13,16 @@ use super::distribution::DistributionFacts;
 pub const FACTS: &str = "facts.jsonl";
 
 /// Version of its form and of what is read out of files.
-pub const FACTS_VERSION: u32 = 1;
+pub const FACTS_VERSION: u32 = 2;
+
+/// The oldest form that can be read: it lacks the folders that texts name.
+const OLDEST: u32 = 1;
 
 /// What a bundle's own records tell beyond files.jsonl.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recorded {
+    /// Version of the form.
+    pub version: u32,
     /// By component.
     pub distributions: BTreeMap<String, DistributionFacts>,
     /// By path.
@@ -28,7 +33,7 @@ pub struct Recorded {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordedError {
     /// Written by a program that read other things.
-    #[error("facts.jsonl has version {0}, this program reads {FACTS_VERSION}")]
+    #[error("facts.jsonl has version {0}, this program reads up to {FACTS_VERSION}")]
     Version(u32),
     /// A line that cannot be read.
     #[error("line {line} of facts.jsonl is damaged")]
@@ -118,9 +123,10 @@ impl Recorded {
                 line.facts,
             ) {
                 (Some(version), ..) if number == 1 => {
-                    if version != FACTS_VERSION {
+                    if !(OLDEST..=FACTS_VERSION).contains(&version) {
                         return Err(RecordedError::Version(version));
                     }
+                    out.version = version;
                 }
                 (None, Some(name), Some(facts), ..) if number > 1 => {
                     out.distributions
@@ -158,11 +164,11 @@ mod tests {
         assert_eq!(back.files.get("b"), Some(&text));
         let lines: Vec<&str> = std::str::from_utf8(&bytes).unwrap().lines().collect();
         assert_eq!(lines.len(), 4);
-        assert_eq!(lines[0], "{\"facts_version\":1}");
+        assert_eq!(lines[0], "{\"facts_version\":2}");
         assert!(lines[2].starts_with("{\"path\":\"a\",\"facts\":"));
         assert!(matches!(
-            Recorded::parse(b"{\"facts_version\":2}\n"),
-            Err(RecordedError::Version(2))
+            Recorded::parse(b"{\"facts_version\":3}\n"),
+            Err(RecordedError::Version(3))
         ));
         for bad in [
             &b""[..],

@@ -18,6 +18,7 @@ mod ingest_processes;
 mod inspect;
 mod interpreter;
 mod interrupt;
+mod listed;
 mod lock;
 mod pack;
 mod planted;

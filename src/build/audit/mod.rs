@@ -145,6 +145,9 @@ pub struct Audited {
 pub struct Report {
     /// Where the facts come from.
     pub facts: FactsFrom,
+    /// What was not read, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
     /// Findings, the worst first, without those waived.
     pub findings: Vec<Finding>,
     /// Findings that the recipe waived.
@@ -215,25 +218,23 @@ pub fn audit(tree: Tree, request: &AuditRequest) -> Result<Audited, Box<Rejected
 
 /// Judges a tree by a policy; never fails.
 pub fn report(tree: &Tree, request: &AuditRequest, policy: &Policy) -> Report {
-    judge(tree, request, policy, FactsFrom::Cache, Vec::new())
+    judge(tree, request, policy, Vec::new())
 }
 
 /// Judges what was opened: its bundle's records, or its bytes.
 pub fn report_of(opened: &Opened, request: &AuditRequest, policy: &Policy) -> Report {
-    judge(
-        opened.told.tree(),
-        request,
-        policy,
-        opened.from,
-        opened.faults.clone(),
-    )
+    let judged = judge(opened.told.tree(), request, policy, opened.faults.clone());
+    Report {
+        facts: opened.from,
+        unread: opened.unread.clone(),
+        ..judged
+    }
 }
 
 fn judge(
     tree: &Tree,
     request: &AuditRequest,
     policy: &Policy,
-    facts: FactsFrom,
     mut findings: Vec<Finding>,
 ) -> Report {
     let links = resolve::links(tree, request.arch, policy);
@@ -255,7 +256,8 @@ fn judge(
     findings.dedup();
     let (findings, waived) = waiver::apply(findings, &request.waivers);
     Report {
-        facts,
+        facts: FactsFrom::Cache,
+        unread: Vec::new(),
         findings,
         waived,
         distributions: floor::distributions(&floor, policy),

@@ -32,7 +32,7 @@ pub(super) fn check(tree: &Tree, request: &AuditRequest, policy: &Policy, out: &
         let name = &part.component.name;
         let fits = limits.component.iter().filter(|(rule, _)| glob(rule, name));
         let own = fits
-            .max_by_key(|(rule, _)| rule.len())
+            .max_by_key(|(rule, _)| (rule.as_str() == name, rule.len()))
             .map(|(_, limit)| *limit);
         let limit = Limit::of(own, policy.size.component);
         limit.judge(name, "the component", bytes(part), out);

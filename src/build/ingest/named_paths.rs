@@ -197,17 +197,19 @@ fn absolute_prefix(line: &str) -> Option<String> {
     (places && value.starts_with('/') && value.len() > 1).then(|| value.to_owned())
 }
 
-/// `"a;/usr/local/lib/libx.so"` → the absolute ones.
+/// `"a;/usr/local/lib/libx.so"` → the absolute ones, up to a comment.
 fn quoted_lists(line: &str) -> Vec<String> {
-    if line.trim_start().starts_with('#') {
-        return Vec::new();
+    let mut out = Vec::new();
+    for (number, piece) in line.split('"').enumerate() {
+        if number % 2 == 1 {
+            let items = piece.split(';');
+            let absolute = items.filter(|i| is_place(i) && !i.contains(['$', '<', ' ']));
+            out.extend(absolute.map(str::to_owned));
+        } else if piece.contains('#') {
+            break;
+        }
     }
-    let strings = line.split('"').skip(1).step_by(2);
-    let items = strings.flat_map(|s| s.split(';'));
-    items
-        .filter(|i| is_place(i) && !i.contains(['$', '<', ' ']))
-        .map(str::to_owned)
-        .collect()
+    out
 }
 
 /// More than a slash and a word: `/W3` is a compiler's flag.

@@ -330,6 +330,6 @@ pub struct SizeKeys {
     /// Layers by name, `base` and `app`.
     #[schemars(with = "BTreeMap<String, u64>")]
     pub layer: BTreeMap<Layer, u64>,
-    /// Components by name; "*" in a name stands for any text. The limit of the longest name that fits holds.
+    /// Components by name; "*" in a name stands for any text. The exact name holds, else the longest that fits.
     pub component: BTreeMap<String, u64>,
 }

@@ -42,6 +42,9 @@ pub(super) fn text(told: &Told, notes: bool) -> String {
         }
         .to_owned(),
     );
+    for what in &report.unread {
+        line("not read", what.clone());
+    }
     for blame in &report.blame {
         line("needs", format!("{} for {}", blame.version, blame.path));
     }

@@ -1,13 +1,14 @@
 //! A bundle file: from its records, or by decoding every segment again, components in parallel.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::scan::{Scan, Scanned};
-use super::{FactsFrom, OpenError, Opened, Opening};
+use super::{FactsFrom, OpenError, Opened, Opening, listed};
 use crate::base::digest::Digest;
 use crate::base::finding::{Finding, Severity};
 use crate::base::fs::{self, File};
@@ -18,11 +19,14 @@ use crate::formats::bundle::{Bundle, ComponentRecord};
 use crate::formats::bundle_reader::{BundleReadError, BundleReader};
 use crate::formats::component::{Component, ComponentKind, Entry, EntryKind};
 use crate::formats::manifest::Row;
-use crate::formats::recorded::Recorded;
+use crate::formats::recorded::{FACTS_VERSION, Recorded};
 use crate::formats::segment_table::Part;
+use crate::formats::tar_reader::{Ends, Entries};
 
 /// No file of `provenance/` is larger.
 const MAX_PROVENANCE: u64 = 16 << 20;
+/// No RECORD is larger.
+const MAX_RECORD: u64 = 256 << 20;
 
 pub(super) fn open(path: &Path, opening: &Opening) -> Result<Opened, OpenError> {
     let failed = |source: BundleReadError| OpenError::Bundle {
@@ -35,7 +39,8 @@ pub(super) fn open(path: &Path, opening: &Opening) -> Result<Opened, OpenError> 
     let (recipe, interpreter_glibc) =
         super::recipe(&provenance(&reader, &bundle).map_err(failed)?)?;
     let mut parts = parts(&bundle, &rows, recorded.as_ref());
-    let (from, faults) = match recorded {
+    let unread = unread(recorded.as_ref().filter(|_| !opening.full));
+    let (from, mut faults) = match recorded {
         Some(_) if !opening.full => (FactsFrom::Records, Vec::new()),
         recorded => {
             let read = read_all(&reader, &bundle, opening).map_err(failed)?;
@@ -43,14 +48,53 @@ pub(super) fn open(path: &Path, opening: &Opening) -> Result<Opened, OpenError> 
             (FactsFrom::Bytes, faults)
         }
     };
+    let read = &mut |number, path: &str| record(&reader, number, path);
+    faults.extend(listed::check(&parts, read).map_err(failed)?);
     Ok(Opened {
         told: Told::new(placed(&bundle, parts)),
         bundle: Some(bundle),
         from,
         faults,
+        unread,
         recipe,
         interpreter_glibc,
     })
+}
+
+/// What the records of an older program do not tell.
+pub(super) fn unread(recorded: Option<&Recorded>) -> Vec<String> {
+    let old = recorded.is_some_and(|r| r.version < FACTS_VERSION);
+    let what = "texts for folders of a builder: the bundle's records are of an older form (--full reads them)";
+    old.then(|| what.to_owned()).into_iter().collect()
+}
+
+/// A RECORD, which lies at the end of its component in segments of its own.
+fn record(
+    reader: &BundleReader<File>,
+    number: usize,
+    path: &str,
+) -> Result<Option<Vec<u8>>, BundleReadError> {
+    let all = reader.segments_of(Part::Component(number as u32));
+    let last = all.end.saturating_sub(1)..all.end;
+    if let Ok(Some(bytes)) = content(reader, last, path) {
+        return Ok(Some(bytes));
+    }
+    content(reader, all, path)
+}
+
+/// The bytes of one file in these segments.
+fn content(
+    reader: &BundleReader<File>,
+    segments: Range<usize>,
+    path: &str,
+) -> Result<Option<Vec<u8>>, BundleReadError> {
+    let mut entries = Entries::new(reader.stream(segments), Ends::Entry);
+    while let Some(entry) = entries.next_entry()? {
+        if entry.path == path {
+            return Ok(Some(entries.read_content(MAX_RECORD)?));
+        }
+    }
+    Ok(None)
 }
 
 /// Entries and distribution of every component, as the records tell them.

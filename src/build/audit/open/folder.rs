@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::scan::{Scan, Scanned, wheel_tags};
-use super::{FactsFrom, OpenError, Opened, Opening, bundle};
+use super::{FactsFrom, OpenError, Opened, Opening, bundle, listed};
 use crate::base::digest::Digest;
 use crate::base::finding::{Finding, Severity};
 use crate::base::fs::{self, At, FsError};
@@ -28,12 +28,13 @@ pub(super) fn open(path: &Path, opening: &Opening) -> Result<Opened, OpenError> 
     let own = |name: &str| path.join(name);
     let (recipe, interpreter_glibc) = super::recipe(&provenance(path)?)?;
     let Some(bytes) = fs::read_if_exists(&own(BUNDLE_JSON), MAX_BUNDLE_JSON)? else {
-        let parts = by_place(read_all(path, opening)?, path)?;
+        let (parts, faults) = by_place(read_all(path, opening)?, path)?;
         return Ok(Opened {
             told: Told::new(parts),
             bundle: None,
             from: FactsFrom::Bytes,
-            faults: Vec::new(),
+            faults,
+            unread: Vec::new(),
             recipe,
             interpreter_glibc,
         });
@@ -58,7 +59,8 @@ pub(super) fn open(path: &Path, opening: &Opening) -> Result<Opened, OpenError> 
         ),
     };
     let mut parts = bundle::parts(&described, &rows, recorded.as_ref());
-    let (from, faults) = if opening.full || recorded.is_none() {
+    let unread = bundle::unread(recorded.as_ref().filter(|_| !opening.full));
+    let (from, mut faults) = if opening.full || recorded.is_none() {
         (
             FactsFrom::Bytes,
             again(&mut parts, &rows, read_all(path, opening)?),
@@ -66,11 +68,14 @@ pub(super) fn open(path: &Path, opening: &Opening) -> Result<Opened, OpenError> 
     } else {
         (FactsFrom::Records, Vec::new())
     };
+    let read = &mut |_, file: &str| fs::read_if_exists(&own(file), MAX_RECORDS);
+    faults.extend(listed::check(&parts, read)?);
     Ok(Opened {
         told: Told::new(bundle::placed(&described, parts)),
         bundle: Some(described),
         from,
         faults,
+        unread,
         recipe,
         interpreter_glibc,
     })
@@ -212,7 +217,11 @@ fn again(
 
 /// Any tree, its files parted by where they lie: what is under site-packages by the distribution that lies there, the rest of
 /// `python/` as the interpreter, all else as layout.
-fn by_place(read: BTreeMap<String, Scanned>, root: &Path) -> Result<Vec<Placed>, FsError> {
+fn by_place(
+    read: BTreeMap<String, Scanned>,
+    root: &Path,
+) -> Result<(Vec<Placed>, Vec<Finding>), FsError> {
+    let faults = records(&read, root)?;
     let mut distributions: Vec<DistributionFacts> = Vec::new();
     let mut entries: BTreeMap<ComponentKind, Vec<Entry>> = BTreeMap::new();
     for (path, scanned) in read {
@@ -246,6 +255,19 @@ fn by_place(read: BTreeMap<String, Scanned>, root: &Path) -> Result<Vec<Placed>,
             Vec::new(),
             Some(facts),
         ));
+    }
+    Ok((out, faults))
+}
+
+/// Compares the RECORD of every distribution with the files that were read.
+fn records(read: &BTreeMap<String, Scanned>, root: &Path) -> Result<Vec<Finding>, FsError> {
+    let files = listed::files(read.values().map(|scanned| &scanned.entry));
+    let mut out = Vec::new();
+    for facts in read.values().filter_map(|s| s.distribution.as_ref()) {
+        let record = root.join(&facts.dist_info).join("RECORD");
+        if let Some(bytes) = fs::read_if_exists(&record, MAX_RECORDS)? {
+            out.extend(listed::compare(&facts.dist_info, &bytes, &files, None));
+        }
     }
     Ok(out)
 }

@@ -4,6 +4,7 @@
 
 mod bundle;
 mod folder;
+mod listed;
 mod scan;
 
 use std::num::NonZeroUsize;
@@ -56,8 +57,10 @@ pub struct Opened {
     pub bundle: Option<Bundle>,
     /// Where the facts come from.
     pub from: FactsFrom,
-    /// Bytes that differ from what the bundle's records say.
+    /// Bytes that differ from what the bundle's records say, or its RECORD files.
     pub faults: Vec<Finding>,
+    /// What was not read, in words.
+    pub unread: Vec<String>,
     /// The recipe it was made from.
     pub recipe: Option<Recipe>,
     /// glibc that its interpreter declares.

@@ -10,6 +10,7 @@ use crate::base::progress::Task;
 use crate::build::ingest::store::{Claim, Draft, Ingredients};
 use crate::build::ingest::{Content, IngestError, Plan};
 use crate::formats::component::{EntryKind, FileFacts, SegmentRef};
+use crate::formats::record::relative;
 use crate::formats::{record, tar_entry};
 
 use super::read::Origin;
@@ -249,17 +250,6 @@ pub(super) fn record_bytes(
     record::render(&listed, &relative(&record.site_packages, &record.path))
 }
 
-/// `path` as seen from the folder `base`, both relative to the bundle's root.
-fn relative(base: &str, path: &str) -> String {
-    let (mut base, mut path) = (base.split('/').peekable(), path.split('/').peekable());
-    while base.peek().is_some() && base.peek() == path.peek() {
-        base.next();
-        path.next();
-    }
-    let up = base.map(|_| "..");
-    up.chain(path).collect::<Vec<_>>().join("/")
-}
-
 /// The rules of a plan that the rest relies on.
 fn check(plan: &Plan, rows: &[Row]) -> Result<(), IngestError> {
     let malformed = |row: &Row, what| {
@@ -313,22 +303,5 @@ pub(super) fn made_executable(path: &str) -> Finding {
         path: path.to_owned(),
         message: "an ELF program without execute permission was given it".into(),
         hint: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_of_record_start_at_site_packages() {
-        let base = "python/lib/python3.12/site-packages";
-        let inside = "python/lib/python3.12/site-packages/torch/x.py";
-        assert_eq!(relative(base, inside), "torch/x.py");
-        assert_eq!(
-            relative(base, "python/bin/torchrun"),
-            "../../../bin/torchrun"
-        );
-        assert_eq!(relative(base, "src/x"), "../../../../src/x");
     }
 }
