@@ -15,7 +15,9 @@ use crate::base::space::NoSpace;
 use crate::formats::simple_index::is_plain;
 
 /// Bytes copied at a time.
-const BUFFER: usize = 1 << 20;
+const BUFFER: usize = 256 << 10;
+/// Bytes of a mapped file digested before their memory is let go.
+const MAPPED: usize = 4 << 20;
 /// Name of the list of digests in a mirror.
 pub const SUMS: &str = "SHA256SUMS";
 
@@ -26,13 +28,21 @@ pub(super) fn in_place(
     progress: &Progress,
 ) -> Result<(u64, Stamp), FetchError> {
     let before = Stamp::of(file)?;
-    let (mut source, len) = open_sized(file, order)?;
-    let task = progress.task(&order.label, Some(len));
-    let (found, size) = pass(&mut source, file, |bytes| {
-        task.advance(bytes.len() as u64);
-        Ok(())
-    })?;
-    wanted(file, order, found)?;
+    let (source, size) = open_sized(file, order)?;
+    let task = progress.task(&order.label, Some(size));
+    let mut hasher = Hasher::new();
+    if size > 0 {
+        // It is mapped to be unpacked anyway; read, every byte would be copied once more.
+        let map = fs::map(&source, file)?;
+        for start in (0..map.len()).step_by(MAPPED) {
+            let end = map.len().min(start + MAPPED);
+            let bytes = map.get(start..end).unwrap_or_default();
+            hasher.update(bytes);
+            fs::forget(&map, start..end);
+            task.advance(bytes.len() as u64);
+        }
+    }
+    wanted(file, order, hasher.finish())?;
     match (before, Stamp::of(file)?) {
         (Some(before), Some(after)) if before == after => Ok((size, after)),
         _ => Err(FetchError::WrongBytes {
