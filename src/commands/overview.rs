@@ -42,7 +42,7 @@ pub fn run(args: &ReportArgs, global: &Global) -> Answer {
     let html = page(&Overview {
         bundle,
         identity: bundles::side(path)?.identity,
-        packed: metadata.filter(|m| m.is_file()).map(|m| m.len()),
+        packed: metadata.and_then(|m| m.is_file().then_some(m.len())),
         tree: opened.told.tree(),
         report: &audited,
     });

@@ -1,5 +1,6 @@
 //! `bundler verify`: is it intact? Exit code 1 when something is not.
 
+use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -97,7 +98,7 @@ fn file(what: &str, path: &Path, jobs: usize) -> Result<Checked, Failure> {
     match judged {
         Ok((plan, findings)) => Ok(Checked::of(what, plan.rows().len(), findings)),
         // A bundle that cannot be read is not intact; a file that cannot be opened was not judged.
-        Err(error) if error.chain().any(|e| e.is::<fs::FsError>()) => Err(error.into()),
+        Err(error) if error.chain().any(<dyn Error>::is::<fs::FsError>) => Err(error.into()),
         Err(error) => {
             let finding = Finding {
                 severity: Severity::Error,

@@ -312,9 +312,10 @@ impl<R: ReadAt> BundleReader<R> {
         while let Some(entry) = head.next_entry()? {
             if entry.path == FACTS {
                 let bytes = head.read_content(MAX_FILES)?;
-                return match row.sha256 == Some(Digest::of(&bytes)) {
-                    true => Ok((rows, Some(Recorded::parse(&bytes)?))),
-                    false => Err(BundleReadError::FilesDigest),
+                return if row.sha256 == Some(Digest::of(&bytes)) {
+                    Ok((rows, Some(Recorded::parse(&bytes)?)))
+                } else {
+                    Err(BundleReadError::FilesDigest)
                 };
             }
         }

@@ -186,9 +186,10 @@ impl Evidence {
             .collect();
         on.sort();
         on.dedup();
-        match on.is_empty() {
-            true => "not verified".to_owned(),
-            false => format!("verified on {}", on.join("; ")),
+        if on.is_empty() {
+            "not verified".to_owned()
+        } else {
+            format!("verified on {}", on.join("; "))
         }
     }
 

@@ -22,9 +22,12 @@ impl FromStr for DottedVersion {
         let bad = || NotDotted(text.to_owned());
         let mut parts: Vec<u32> = text
             .split('.')
-            .map(|part| match part.bytes().all(|b| b.is_ascii_digit()) {
-                true => part.parse().map_err(|_| bad()),
-                false => Err(bad()),
+            .map(|part| {
+                if part.bytes().all(|b| b.is_ascii_digit()) {
+                    part.parse().map_err(|_| bad())
+                } else {
+                    Err(bad())
+                }
             })
             .collect::<Result<_, _>>()?;
         while parts.len() > 2 && parts.last() == Some(&0) {

@@ -330,25 +330,25 @@ fn an_incomplete_tree_is_refused_by_env_sh_and_every_launcher() {
     type Break = fn(&Path);
     let breaks: [(&str, Break); 7] = [
         ("no .complete", |root| {
-            std::fs::remove_file(root.join(".complete")).unwrap()
+            std::fs::remove_file(root.join(".complete")).unwrap();
         }),
         ("an empty .complete", |root| {
-            std::fs::write(root.join(".complete"), "").unwrap()
+            std::fs::write(root.join(".complete"), "").unwrap();
         }),
         ("a cut .complete", |root| {
-            std::fs::write(root.join(".complete"), "bundle 1\nentri").unwrap()
+            std::fs::write(root.join(".complete"), "bundle 1\nentri").unwrap();
         }),
         ("another format", |root| {
-            std::fs::write(root.join(".complete"), "bundle 2\nfiles 00\n").unwrap()
+            std::fs::write(root.join(".complete"), "bundle 2\nfiles 00\n").unwrap();
         }),
         ("a layer missing", |root| {
-            std::fs::remove_dir_all(root.join(".layers")).unwrap()
+            std::fs::remove_dir_all(root.join(".layers")).unwrap();
         }),
         ("no python", |root| {
-            std::fs::remove_file(root.join("python/bin/python3.12")).unwrap()
+            std::fs::remove_file(root.join("python/bin/python3.12")).unwrap();
         }),
         ("no shared script", |root| {
-            std::fs::remove_file(root.join("scripts/environment.sh")).unwrap()
+            std::fs::remove_file(root.join("scripts/environment.sh")).unwrap();
         }),
     ];
     let dir = tempfile::tempdir().unwrap();

@@ -38,7 +38,7 @@ fn text_tells_what_it_is_and_what_is_inside() {
     cpython    1.0      wheel  base         5  703.0 kB  187.9 kB
     app        1.0      wheel  app          4  300.0 kB     342 B
     source     1.0      wheel  app        300  289.4 kB   84.0 kB
-    ") });
+    "); });
 }
 
 #[test]

@@ -430,9 +430,10 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
     let mut out = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() && !path.is_symlink() {
-            true => out.extend(walk(&path)),
-            false => out.push(path),
+        if path.is_dir() && !path.is_symlink() {
+            out.extend(walk(&path));
+        } else {
+            out.push(path);
         }
     }
     out

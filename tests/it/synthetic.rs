@@ -66,7 +66,7 @@ pub fn noise(seed: u64, len: usize) -> Vec<u8> {
         state ^= state >> 7;
         state ^= state << 17;
         let word = state.to_le_bytes();
-        out.extend_from_slice(if state % 3 == 0 {
+        out.extend_from_slice(if state.is_multiple_of(3) {
             &word
         } else {
             b"mov rax, rbx; "

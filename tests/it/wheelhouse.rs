@@ -121,7 +121,7 @@ fn each_fault_of_a_wheelhouse_is_a_finding() {
     let lines: Vec<&str> = out
         .lines()
         .filter(|line| {
-            line.contains("]") && line.contains('[') && !line.contains("[DIR]/house does")
+            line.contains(']') && line.contains('[') && !line.contains("[DIR]/house does")
         })
         .collect();
     insta::assert_snapshot!("wheelhouse_faults", lines.join("\n"));

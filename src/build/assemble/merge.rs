@@ -73,7 +73,7 @@ pub fn merge(mut parts: Vec<Placed>) -> Result<Merge, AssembleError> {
             };
             match difference(first_entry, entry) {
                 None if owner != number => {
-                    without.entry(number).or_default().push(entry.path.clone())
+                    without.entry(number).or_default().push(entry.path.clone());
                 }
                 None => {}
                 Some(difference) => {

@@ -88,9 +88,10 @@ fn compiler(
         return;
     };
     for gpu in &request.gpus {
-        let takes = match gpu.number() >= rule.newer_from {
-            true => newer.or(plain),
-            false => plain,
+        let takes = if gpu.number() >= rule.newer_from {
+            newer.or(plain)
+        } else {
+            plain
         };
         let compiler = takes.unwrap_or(first);
         if let Some(target) = unknown(compiler, *gpu) {

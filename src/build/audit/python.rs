@@ -163,9 +163,10 @@ fn fits(facts: &DistributionFacts, request: &AuditRequest, out: &mut Vec<Finding
         );
         out.push(note("wheel-tag-inside", &facts.dist_info, message, None));
     }
-    let (tags, shown) = match own.is_empty() {
-        true => (inside, facts.tags.join(" ")),
-        false => (own, file_tags(facts).join(" ")),
+    let (tags, shown) = if own.is_empty() {
+        (inside, facts.tags.join(" "))
+    } else {
+        (own, file_tags(facts).join(" "))
     };
     if !tags.is_empty() && !runs.accepts_any(&tags) {
         out.push(Finding {

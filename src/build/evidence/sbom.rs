@@ -2,6 +2,7 @@
 //! and no random number stands in it: the same bundle has the same bill.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
@@ -130,9 +131,10 @@ fn purl(part: &Placed) -> Option<String> {
         let keep = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'~');
         let mut out = String::new();
         for byte in text.bytes() {
-            match keep(byte) {
-                true => out.push(byte.into()),
-                false => out.push_str(&format!("%{byte:02X}")),
+            if keep(byte) {
+                out.push(byte.into());
+            } else {
+                let _ = write!(out, "%{byte:02X}");
             }
         }
         out

@@ -16,7 +16,7 @@ use crate::base::http::Credentials;
 /// Settings are smaller than this.
 const LIMIT: u64 = 1 << 20;
 /// How long a program may take to say its default: shims on a busy machine take many seconds.
-const ASKING: Duration = Duration::from_secs(60);
+const ASKING: Duration = Duration::from_mins(1);
 
 /// What this machine says of its package index.
 #[derive(Debug, Clone, Default)]

@@ -290,7 +290,7 @@ fn rows_of_folder(folder: &Path, project: &str) -> Result<Vec<Row>, FetchError> 
     }
     let mut rows = Vec::new();
     for path in files {
-        let size = fs::metadata(&path)?.and_then(|m| m.is_file().then(|| m.len()));
+        let size = fs::metadata(&path)?.and_then(|m| m.is_file().then_some(m.len()));
         let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
         let name = path.file_name().and_then(|n| n.to_str());
         if let (Some(size), Some(name), Ok(url)) = (size, name, Url::from_file_path(&absolute)) {

@@ -282,7 +282,7 @@ impl Common {
             bytecode: self.bytecode.of_others(),
             without: Vec::new(),
             options: Vec::new(),
-            encoding: self.encoding.clone(),
+            encoding: self.encoding,
         }
     }
 }

@@ -114,23 +114,20 @@ fn fill(text: &str, names: &[(&str, String)], file: &str) -> Result<String, Layo
         let is_name = |name: &str| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
         };
-        match after.split_once('@').filter(|(name, _)| is_name(name)) {
-            Some((name, behind)) => {
-                let (_, value) =
-                    names
-                        .iter()
-                        .find(|(n, _)| *n == name)
-                        .ok_or_else(|| LayoutError::Unknown {
-                            file: file.to_owned(),
-                            name: name.to_owned(),
-                        })?;
-                out.push_str(value);
-                rest = behind;
-            }
-            None => {
-                out.push('@');
-                rest = after;
-            }
+        if let Some((name, behind)) = after.split_once('@').filter(|(name, _)| is_name(name)) {
+            let (_, value) =
+                names
+                    .iter()
+                    .find(|(n, _)| *n == name)
+                    .ok_or_else(|| LayoutError::Unknown {
+                        file: file.to_owned(),
+                        name: name.to_owned(),
+                    })?;
+            out.push_str(value);
+            rest = behind;
+        } else {
+            out.push('@');
+            rest = after;
         }
     }
     out.push_str(rest);

@@ -327,9 +327,10 @@ fn host(html: &mut Html, report: &Report) {
         .collect();
     html.table(&["version", "the file that asks for it"], &floors);
     let need = |n: &crate::formats::floor::HostNeed| {
-        let how = match n.optional {
-            true => format!("optional; without it: {}", n.switches_off.join(", ")),
-            false => "required".to_owned(),
+        let how = if n.optional {
+            format!("optional; without it: {}", n.switches_off.join(", "))
+        } else {
+            "required".to_owned()
         };
         vec![
             n.library.clone(),

@@ -93,9 +93,10 @@ fn place(row: &[(Item, f64)], area: &mut Area, out: &mut Vec<Tile>) {
     let mut at = 0.0;
     for (item, size) in row {
         let length = size / thickness;
-        let (left, top, width, height) = match upright {
-            true => (area.left, area.top + at, thickness, length),
-            false => (area.left + at, area.top, length, thickness),
+        let (left, top, width, height) = if upright {
+            (area.left, area.top + at, thickness, length)
+        } else {
+            (area.left + at, area.top, length, thickness)
         };
         out.push(Tile {
             key: item.key,

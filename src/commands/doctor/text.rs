@@ -103,9 +103,12 @@ fn host(host: &Host) -> String {
             line(name, path.clone().unwrap_or_else(|| "missing".to_owned()));
         }
     }
-    let nodes = host.nodes.iter().map(|node| match node.usable {
-        true => node.path.clone(),
-        false => format!("{} (no rights)", node.path),
+    let nodes = host.nodes.iter().map(|node| {
+        if node.usable {
+            node.path.clone()
+        } else {
+            format!("{} (no rights)", node.path)
+        }
     });
     line("devices", nodes.collect::<Vec<_>>().join(" "));
     line("place", folder(&host.place));

@@ -140,7 +140,7 @@ fn sentences(out: &mut String, libraries: &[Library]) {
                     Verdict::Native { .. } => native += 1,
                     Verdict::NoCode => {}
                     Verdict::Jit { .. } => {
-                        other.entry("compiled at first use").or_default().push(name)
+                        other.entry("compiled at first use").or_default().push(name);
                     }
                     Verdict::Partial { .. } => other.entry("partial").or_default().push(name),
                     Verdict::None => other.entry("none").or_default().push(name),

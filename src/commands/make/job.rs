@@ -243,7 +243,7 @@ impl Job {
             },
             recipe: Some(self.recipe.digest()),
             lock: Some(Digest::of(self.found.text.as_bytes())),
-            encoding: self.common.encoding.clone(),
+            encoding: self.common.encoding,
             out_dir: self.out_dir.clone(),
         }
     }

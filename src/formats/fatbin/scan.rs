@@ -119,7 +119,9 @@ fn search<'a>(finder: &Finder<'_>, section: &Section<'a>, tell: &mut impl FnMut(
         let offset = section.offset.saturating_add((at + step) as u64);
         let here = rest.get(step..).unwrap_or_default();
         let valid = Container::read(here, offset).ok().filter(|c| {
-            offset % ALIGN == 0 && !c.items.is_empty() && c.items.iter().all(|i| is_known(i.kind))
+            offset.is_multiple_of(ALIGN)
+                && !c.items.is_empty()
+                && c.items.iter().all(|i| is_known(i.kind))
         });
         match valid {
             Some(container) => {

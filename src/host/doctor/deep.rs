@@ -14,7 +14,7 @@ use crate::base::finding::{Finding, Severity};
 
 const SCRIPT: &str = include_str!("ask_libcuda.py");
 /// Devices without persistence take seconds each to wake.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Why the driver could not be asked.
 #[derive(Debug, thiserror::Error)]

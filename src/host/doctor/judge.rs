@@ -73,12 +73,11 @@ pub fn judge(host: &Host, bundle: &Bundle, unpacked: bool) -> Judged {
     if bundle.facts.cuda.is_some() {
         reasons.extend(cuda::host_reasons(host, &bundle.facts));
         gpus = cuda::each_gpu(host, &bundle.facts);
-        match gpus.iter().map(|gpu| gpu.verdict).min() {
-            Some(best) => verdict = best,
-            None => {
-                verdict = Verdict::Unknown;
-                reasons.push(cuda::unknown_gpu(host));
-            }
+        if let Some(best) = gpus.iter().map(|gpu| gpu.verdict).min() {
+            verdict = best;
+        } else {
+            verdict = Verdict::Unknown;
+            reasons.push(cuda::unknown_gpu(host));
         }
         if verdict != Verdict::Runs || gpus.len() == 1 {
             reasons.extend(gpus.iter().flat_map(|gpu| gpu.reasons.clone()));

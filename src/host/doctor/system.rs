@@ -244,7 +244,7 @@ fn mount(root: &Root, path: &str) -> Option<Mount> {
 /// The variables that matter, where they are set.
 pub fn variables(environment: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let set = |name: &&str| Some(((*name).to_owned(), environment.get(*name)?.clone()));
-    VARIABLES.iter().filter_map(|name| set(name)).collect()
+    VARIABLES.iter().filter_map(set).collect()
 }
 
 /// The C compiler Triton takes: `CC`, else gcc, else clang, and the C library's headers.

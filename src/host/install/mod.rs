@@ -131,9 +131,12 @@ pub fn install<R: ReadAt>(
     )?;
     supply.need(&segments)?;
     extract(reader, &plan, &missing, draft.path(), options, progress)?;
-    let source = |number: usize| match missing.contains(&number) {
-        true => draft.path().join(plan.id(number).to_string()),
-        false => store.component(&plan.id(number)),
+    let source = |number: usize| {
+        if missing.contains(&number) {
+            draft.path().join(plan.id(number).to_string())
+        } else {
+            store.component(&plan.id(number))
+        }
     };
     let tree = draft.path().join("tree");
     tree::build(reader, &plan, &source, &tree, sharing, options)?;

@@ -256,12 +256,13 @@ fn check_links(rows: &[Row]) -> Result<(), InstallError> {
                 all.add(&row.path, target);
             }
             EntryKind::Hardlink { target } => {
-                let same = |goal: &&&Row| {
+                let same = |goal: &Row| {
                     goal.kind == EntryKind::File
                         && goal.origin == row.origin
                         && (goal.mode, goal.size, goal.sha256) == (row.mode, row.size, row.sha256)
                 };
-                if by_path.get(target.as_str()).filter(same).is_none() {
+                let goal = by_path.get(target.as_str());
+                if !goal.is_some_and(|goal| same(goal)) {
                     let what = format!(
                         "it is a hard link to {target:?}, which is no file of its component with the same bytes"
                     );

@@ -120,19 +120,17 @@ impl<'a> Remote<'a> {
     fn jobs(&self, missing: &[Segment]) -> Vec<Vec<Segment>> {
         let mut out: Vec<Vec<Segment>> = Vec::new();
         for segment in missing {
-            let goes_on = out.last().filter(|job| {
+            let goes_on = out.last_mut().filter(|job| {
                 let first = job.first().map_or(0, |first| first.offset);
                 job.last()
                     .is_some_and(|last| last.offset + last.packed == segment.offset)
                     && segment.offset + segment.packed - first <= JOB
                     && self.spool.arrived(segment) == segment.offset
             });
-            match goes_on.is_some() {
-                true => out
-                    .last_mut()
-                    .into_iter()
-                    .for_each(|job| job.push(*segment)),
-                false => out.push(vec![*segment]),
+            if let Some(job) = goes_on {
+                job.push(*segment);
+            } else {
+                out.push(vec![*segment]);
             }
         }
         out
@@ -314,12 +312,11 @@ impl<'a> Server<'a> {
         let mut response = Some(first);
         let mut most = 0;
         loop {
-            let answer = match response.take() {
-                Some(response) => Ok(response),
-                None => {
-                    let wait = self.http.config().stall.min(patience.left());
-                    self.http.send(&Request::file(self.url.clone()), wait)
-                }
+            let answer = if let Some(response) = response.take() {
+                Ok(response)
+            } else {
+                let wait = self.http.config().stall.min(patience.left());
+                self.http.send(&Request::file(self.url.clone()), wait)
             };
             let error = match answer {
                 Ok(response) => match self.body(response, spool, &mut most, &mut patience)? {

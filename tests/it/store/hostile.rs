@@ -282,11 +282,11 @@ fn header_cases(cases: &mut Cases) {
             f.tar[..512].copy_from_slice(&header);
         });
         cases.add("size in the list", format!("{size}"), |f| {
-            f.rows[0].size = Some(size)
+            f.rows[0].size = Some(size);
         });
     }
     cases.add("size beyond counting", "", |f| {
-        f.rows[0].size = Some(u64::MAX)
+        f.rows[0].size = Some(u64::MAX);
     });
     cases.add("padding that is not zero", "", |f| f.tar[512 + 5] = 1);
     cases.add("cut", "inside a file", |f| f.tar.truncate(512));
@@ -296,15 +296,15 @@ fn header_cases(cases: &mut Cases) {
 fn list_cases(cases: &mut Cases) {
     cases.add("bytes", "other than listed", |f| f.tar[512] ^= 1);
     cases.add("twice", "same bytes", |f| {
-        f.tar.extend(file("a/x", b"hello"))
+        f.tar.extend(file("a/x", b"hello"));
     });
     cases.add("twice", "other bytes", |f| {
-        f.tar.extend(file("a/x", b"evil!"))
+        f.tar.extend(file("a/x", b"evil!"));
     });
     cases.add("missing", "the second file", |f| f.tar.truncate(1024));
     cases.add("missing", "everything", |f| f.tar.clear());
     cases.add("unknown component", "", |f| {
-        f.rows[0].origin = Some("other".to_owned())
+        f.rows[0].origin = Some("other".to_owned());
     });
     cases.add("no component", "", |f| f.rows[0].origin = None);
     cases.add("file without digest", "", |f| f.rows[0].sha256 = None);
@@ -313,7 +313,7 @@ fn list_cases(cases: &mut Cases) {
         f.folders = Some(vec![String::new(), "a".into(), "b".into()]);
     });
     cases.add("folders of the archive", "one less", |f| {
-        f.folders = Some(vec![String::new()])
+        f.folders = Some(vec![String::new()]);
     });
     cases.add("folders of the archive", "outside", |f| {
         f.folders = Some(vec![String::new(), "a".into(), "../victim".into()]);
@@ -344,20 +344,20 @@ fn list_cases(cases: &mut Cases) {
             _ => |b| b.facts.name = "n".repeat(300),
         };
         cases.add("name of the bundle", format!("{name:?}"), |f| {
-            f.twist = twist
+            f.twist = twist;
         });
     }
     cases.add("id of a component", "", |f| {
         f.twist = |b| b.components[0].id = bundler::base::digest::Digest::of(b"torch");
     });
     cases.add("counts", "entries", |f| {
-        f.twist = |b| b.components[0].entries += 1
+        f.twist = |b| b.components[0].entries += 1;
     });
     cases.add("counts", "bytes of the component", |f| {
-        f.twist = |b| b.components[0].unpacked = 0
+        f.twist = |b| b.components[0].unpacked = 0;
     });
     cases.add("counts", "bytes of the bundle", |f| {
-        f.twist = |b| b.size.unpacked = 1
+        f.twist = |b| b.size.unpacked = 1;
     });
     cases.add("counts", "files", |f| f.twist = |b| b.size.files = 0);
     cases.add("components twice", "", |f| {

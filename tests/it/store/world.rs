@@ -93,7 +93,7 @@ impl World {
     /// Nothing is left but the store's own folders, and none of them holds anything.
     pub fn is_empty(&self) -> bool {
         ["bundles", "components", "drafts"].iter().all(|name| {
-            std::fs::read_dir(self.root().join(name)).map_or(0, |entries| entries.count()) == 0
+            std::fs::read_dir(self.root().join(name)).map_or(0, std::iter::Iterator::count) == 0
         }) && !self.root().join("current").exists()
     }
 }

@@ -66,7 +66,7 @@ impl Scan {
             match &mut large {
                 Some(file) => file.write_all(piece)?,
                 None if is_kept(&self.bytes, piece, entry.size) => {
-                    self.bytes.extend_from_slice(piece)
+                    self.bytes.extend_from_slice(piece);
                 }
                 None => {}
             }

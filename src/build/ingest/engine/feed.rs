@@ -14,7 +14,7 @@ use crate::build::ingest::store::{Claimed, Owner};
 const TICK: Duration = Duration::from_millis(50);
 
 /// An owner whose sign does not change for so long is not waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Reading a plan takes about this much memory.
 const PLAN_MEMORY: u64 = 16 << 20;

@@ -84,9 +84,10 @@ pub(super) fn finish(shared: &Shared<'_>, work: Work) -> Result<Stored, IngestEr
         notes,
     };
     let (asked, whole) = (work.asked, work.draft.keep(component)?);
-    match asked.without.is_empty() {
-        true => Ok(whole),
-        false => Ok(shared.store.without(&whole, &asked)?),
+    if asked.without.is_empty() {
+        Ok(whole)
+    } else {
+        Ok(shared.store.without(&whole, &asked)?)
     }
 }
 

@@ -87,9 +87,10 @@ impl<'a> Origin<'a> {
         let mut reader = self.open(row)?;
         let filled = self.fill(row, &mut reader, out)?;
         let more = self.some(row, &mut reader, &mut [0])?;
-        match filled == out.len() && more == 0 {
-            true => Ok(()),
-            false => Err(self.other_size(row, (filled + more) as u64)),
+        if filled == out.len() && more == 0 {
+            Ok(())
+        } else {
+            Err(self.other_size(row, (filled + more) as u64))
         }
     }
 

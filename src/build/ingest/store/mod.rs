@@ -149,9 +149,10 @@ impl Stored {
                 out.extend_from_slice(bytes.get(start..end).ok_or_else(damaged)?);
             }
         }
-        match segments::xxh3(out) == segment.xxh3 {
-            true => Ok(()),
-            false => Err(damaged()),
+        if segments::xxh3(out) == segment.xxh3 {
+            Ok(())
+        } else {
+            Err(damaged())
         }
     }
 

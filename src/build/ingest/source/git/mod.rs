@@ -229,9 +229,9 @@ fn forget_git(folder: &Path) -> Result<(), FsError> {
         };
         if path.file_name() == Some(OsStr::new(".git")) {
             if metadata.is_dir() {
-                fs::remove_dir_all(&path)?
+                fs::remove_dir_all(&path)?;
             } else {
-                fs::remove_file(&path)?
+                fs::remove_file(&path)?;
             }
         } else if metadata.is_dir() {
             forget_git(&path)?;
