@@ -200,7 +200,9 @@ fn check(args: &EvidenceCheckArgs, global: &Global) -> Answer {
     report::answer(global, &checked, |checked| {
         let mut out = format!("{}: {}\n", checked.evidence.display(), checked.statement);
         for reason in &checked.stale {
-            out.push_str(&format!("  {reason}\n"));
+            out += "  ";
+            out += reason;
+            out.push('\n');
         }
         out
     })?;

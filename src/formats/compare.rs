@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::bundle::{Bundle, ComponentRecord, Coverage};
 use super::component::EntryKind;
 use super::manifest::Row;
-use super::segment_table::{Part, SegmentTable};
+use super::segment_table::{Part, Segment, SegmentTable};
 use crate::base::digest::Digest;
 
 /// One of the two.
@@ -317,23 +317,21 @@ fn value(
 
 /// Equal entries, compressed to other bytes.
 fn segments(a: &Side, b: &Side) -> Option<First> {
-    let (x, y) = (a.table.as_ref()?, b.table.as_ref()?);
-    let pairs = x.segments.iter().zip(&y.segments).enumerate();
-    let (number, (s, t)) = pairs
-        .filter(|(_, (s, _))| s.part != Part::Tail)
-        .find(|(_, (s, t))| (s.packed, s.unpacked, s.xxh3) != (t.packed, t.unpacked, t.xxh3))?;
-    let component = match s.part {
+    let (ours, others) = (a.table.as_ref()?, b.table.as_ref()?);
+    let bytes = |s: &Segment| (s.packed, s.unpacked, s.xxh3);
+    let mut pairs = ours.segments.iter().zip(&others.segments).enumerate();
+    let (number, (one, other)) =
+        pairs.find(|(_, (one, other))| one.part != Part::Tail && bytes(one) != bytes(other))?;
+    let component = match one.part {
         Part::Component(n) => a.bundle.components.get(n as usize).map(|c| c.name.clone()),
         _ => None,
     };
     let of = component.map_or_else(String::new, |name| format!(" of {name}"));
-    let text = |s: &super::segment_table::Segment| {
-        format!("{} bytes packed, checksum {:016x}", s.packed, s.xxh3)
-    };
+    let text = |s: &Segment| format!("{} bytes packed, checksum {:016x}", s.packed, s.xxh3);
     Some(First {
         entry: format!("segment {number}{of}"),
         attribute: "compressed bytes".to_owned(),
-        a: text(s),
-        b: text(t),
+        a: text(one),
+        b: text(other),
     })
 }

@@ -28,6 +28,10 @@ pub const MACHINE_CUDA: u16 = 190;
 /// Facts of one ELF file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a file, each its own"
+)]
 pub struct ElfFacts {
     /// `e_machine` (62 x86-64, 183 AArch64, 190 CUDA cubin).
     pub machine: u16,

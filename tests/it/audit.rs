@@ -305,7 +305,7 @@ fn plug_ins_may_lack_their_libraries_and_only_those() {
         (need.library.as_str(), need.optional),
         ("libmpi.so.40", true)
     );
-    assert_eq!(need.needed_by, [path.clone()]);
+    assert_eq!(need.needed_by, std::slice::from_ref(&path));
     assert_eq!(
         need.switches_off,
         ["starting NVSHMEM through MPI, OpenSHMEM or PMIx"]

@@ -75,7 +75,7 @@ fn named(text: &TextFacts) -> impl Iterator<Item = &str> {
 /// Files that only builds and installers read.
 pub(super) fn is_build_configuration(path: &str) -> bool {
     let name = file_name(path);
-    name.ends_with(".cmake") || name == "direct_url.json"
+    name == "direct_url.json" || name.rsplit_once('.').is_some_and(|(_, end)| end == "cmake")
 }
 
 fn is_below(path: &str, folder: &str) -> bool {

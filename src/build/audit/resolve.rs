@@ -122,7 +122,9 @@ impl<'a> Resolver<'a, '_> {
                 .filter(|o| preload.holds(o.path, o.elf))
                 .copied()
                 .collect();
-            wanted.into_iter().for_each(|object| self.load(object));
+            for object in wanted {
+                self.load(object);
+            }
         }
     }
 

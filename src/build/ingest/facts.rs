@@ -106,7 +106,8 @@ fn text(path: &str, bytes: &[u8]) -> TextFacts {
     if bytes.len() > MAX_CONFIG {
         return facts;
     }
-    if name.ends_with(".pth") && folder.ends_with("site-packages") {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    if extension == "pth" && folder.ends_with("site-packages") {
         pth(bytes, &mut facts);
         return facts;
     }

@@ -112,7 +112,7 @@ fn path_at(rest: &[u8]) -> &[u8] {
 }
 
 fn elements(path: &[u8]) -> usize {
-    path.iter().filter(|b| **b == b'/').count()
+    memchr::memchr_iter(b'/', path).count()
 }
 
 /// The first elements of a path.
@@ -147,11 +147,11 @@ fn form(path: &str) -> Option<Form> {
     if name == "direct_url.json" && folder.ends_with(".dist-info") {
         return Some(Form::DirectUrl);
     }
-    if name.starts_with("__editable__") && name.ends_with(".py") {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    if name.starts_with("__editable__") && extension == "py" {
         return Some(Form::Editable);
     }
-    let keys = name.ends_with(".pc")
-        || name.ends_with(".la")
+    let keys = matches!(extension, "pc" | "la")
         || name.ends_with("-config")
         || name.starts_with("_sysconfigdata_")
         || name == "pyvenv.cfg"
@@ -281,7 +281,7 @@ mod tests {
         let text = "/home/ci/a/b /home/ci/a/c /home/ci/d /home/ci";
         let all = mentioned(text.as_bytes());
         assert_eq!(all, ["/home/ci", "/home/ci/a/b", "/home/ci/d"]);
-        let many: String = (0..100).map(|n| format!("/tmp/{n}/x ")).collect();
+        let many: String = (0..100).fold(String::new(), |all, n| all + &format!("/tmp/{n}/x "));
         assert_eq!(mentioned(many.as_bytes()).len(), MAX_FOLDERS);
         let long = format!("/tmp/{}", "x".repeat(1000));
         assert_eq!(mentioned(long.as_bytes())[0].len(), MAX_PATH);

@@ -69,9 +69,9 @@ pub fn run(args: &GpuArgs, global: &Global) -> Answer {
         findings.push(look::error("gpu-arch-uncovered", &file, message));
     }
     if !args.kernels {
-        libraries
-            .iter_mut()
-            .for_each(|library| library.kernels.clear());
+        for library in &mut libraries {
+            library.kernels.clear();
+        }
     }
     let answer = GpuReport {
         schema_version: SCHEMA_VERSION,

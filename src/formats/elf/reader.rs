@@ -242,7 +242,10 @@ fn notes(
         };
         match (name, kind) {
             (b"GNU\0", NT_GNU_BUILD_ID) if data.len() <= 64 => {
-                facts.build_id = Some(data.iter().map(|b| format!("{b:02x}")).collect());
+                facts.build_id = Some(
+                    data.iter()
+                        .fold(String::new(), |hex, b| hex + &format!("{b:02x}")),
+                );
             }
             (b"GNU\0", NT_GNU_PROPERTY) => {
                 let data = View {

@@ -30,8 +30,12 @@ const FAMILIES: &[(u16, &[u16])] = &[
     (120, &[120, 121]),
     (121, &[121]),
 ];
+/// Major and minor version of the PTX instruction set.
+type Isa = (u8, u8);
+/// Major and minor version of a CUDA release.
+type Cuda = (u16, u16);
 /// PTX instruction set → the CUDA release whose driver first knew it.
-const ISA_OF_CUDA: &[((u8, u8), (u16, u16))] = &[
+const ISA_OF_CUDA: &[(Isa, Cuda)] = &[
     ((7, 0), (11, 0)),
     ((7, 1), (11, 1)),
     ((7, 2), (11, 2)),

@@ -175,9 +175,12 @@ impl GpuFacts {
     }
 }
 
+/// What tells shapes apart: section, code with its counts, whether it is empty.
+type Key = (String, Vec<(Code, u32)>, bool);
+
 /// Gathers shapes.
 #[derive(Debug, Default)]
-pub(super) struct Shapes(BTreeMap<(String, Vec<(Code, u32)>, bool), u32>);
+pub(super) struct Shapes(BTreeMap<Key, u32>);
 
 impl Shapes {
     pub(super) fn add(&mut self, section: &str, container: &Container<'_>, empty: bool) {

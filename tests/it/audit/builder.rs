@@ -102,9 +102,9 @@ fn what_only_builds_read_is_a_warning_and_what_python_reads_an_error() {
 
 #[test]
 fn a_file_that_names_many_folders_names_the_first_few() {
-    let text: String = (0..9)
-        .map(|n| format!("/tmp/pip-install-{n}/x\n"))
-        .collect();
+    let text = (0..9).fold(String::new(), |all, n| {
+        all + &format!("/tmp/pip-install-{n}/x\n")
+    });
     let report = judged(&tree(vec![read(&at("p/log.txt"), text.as_bytes())]));
     let finding = one(&report, "builder-path", "p/log.txt", Severity::Note);
     assert!(finding.message.ends_with(", 6 more"), "{}", finding.message);

@@ -14,7 +14,7 @@ use crate::formats::record::{self, Row, relative};
 /// Compares the RECORD of every component; `read` gets the number of a component and the path of its RECORD.
 pub(super) fn check<E>(
     parts: &[Component],
-    read: &mut dyn FnMut(usize, &str) -> Result<Option<Vec<u8>>, E>,
+    mut read: impl FnMut(usize, &str) -> Result<Option<Vec<u8>>, E>,
 ) -> Result<Vec<Finding>, E> {
     let files = files(parts.iter().flat_map(|part| &part.entries));
     let mut out = Vec::new();
@@ -35,6 +35,11 @@ fn dist_info(path: &str) -> Option<&str> {
     let dist_info = path.strip_suffix("/RECORD")?;
     let (folder, name) = dist_info.rsplit_once('/')?;
     (folder.ends_with("/site-packages") && name.ends_with(".dist-info")).then_some(dist_info)
+}
+
+/// Compiled files are made and removed as they are needed.
+fn is_bytecode(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, end)| end == "pyc")
 }
 
 /// Digest and size of every file, by path.
@@ -101,7 +106,7 @@ pub(super) fn compare(
             continue;
         };
         match files.get(place.as_str()) {
-            None if own.is_none() && place.ends_with(".pyc") => {}
+            None if own.is_none() && is_bytecode(&place) => {}
             None => gone.push(row.path.as_str()),
             Some((sha256, size)) => {
                 let digest = row.sha256.is_some() && row.sha256 != *sha256;

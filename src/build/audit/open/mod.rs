@@ -177,13 +177,19 @@ impl Opened {
     }
 }
 
+/// `x.target.lock`, from the name of a lock without `.toml`.
+fn is_lock(stem: &str) -> bool {
+    stem.rsplit_once('.')
+        .is_some_and(|(_, kind)| kind == "lock")
+}
+
 /// The recipe among the files of `provenance/`, and what glibc its interpreter declares.
 fn recipe(files: &[(String, Vec<u8>)]) -> Result<(Option<Recipe>, Option<String>), OpenError> {
     use crate::build::recipe::Origin;
     let mut found = None;
     for (path, bytes) in files {
         let name = path.rsplit('/').next().unwrap_or_default();
-        if let Some(stem) = name.strip_suffix(".toml").filter(|s| !s.ends_with(".lock")) {
+        if let Some(stem) = name.strip_suffix(".toml").filter(|s| !is_lock(s)) {
             let text = String::from_utf8_lossy(bytes);
             let recipe = Recipe::parse(&text, stem, Origin::File(PathBuf::from(path)));
             found = Some(recipe.map_err(|e| OpenError::Recipe(Box::new(e)))?);
