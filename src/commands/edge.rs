@@ -1,13 +1,16 @@
 //! The edge of the process: what environment, home folder and clock say, read once and passed down as values.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use url::Url;
 
 use super::Failure;
+use crate::base::fs;
 use crate::base::http::{Http, HttpConfig, Secret, Trust};
 use crate::base::progress::Progress;
+use crate::build::audit::open::Opening;
 use crate::build::fetch::address::{Addresses, Form, NamedIndex};
 use crate::build::fetch::machine::{Machine, PipSettings};
 use crate::build::fetch::{FetchConfig, Fetcher};
@@ -68,6 +71,24 @@ pub fn cache_dir(global: &Global) -> Result<PathBuf, Failure> {
             ),
             hint: Some("pass --cache-dir DIR".to_owned()),
         }),
+    }
+}
+
+/// A folder for big temporary files without names: the cache's, as when they are made, for the machine's own may be small.
+/// Where there can be no cache, the machine's own.
+pub fn scratch(global: &Global) -> PathBuf {
+    cache_dir(global)
+        .ok()
+        .filter(|dir| fs::create_dir_all(dir).is_ok())
+        .unwrap_or_else(std::env::temp_dir)
+}
+
+/// How a bundle or folder is opened to be judged.
+pub fn opening(full: bool, global: &Global) -> Opening {
+    Opening {
+        full,
+        threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        scratch: scratch(global),
     }
 }
 

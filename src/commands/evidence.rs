@@ -1,6 +1,5 @@
 //! `bundler evidence`: writes what is known of a bundle beside it, and says whether what was written still holds.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -10,7 +9,7 @@ use super::{Answer, Outcome, edge, report};
 use crate::base::digest::Digest;
 use crate::base::digest::Hasher;
 use crate::base::fs;
-use crate::build::audit::open::{Opening, open};
+use crate::build::audit::open::open;
 use crate::build::audit::{Policy, Report, report_of};
 use crate::build::evidence::{Known, evidence, page, sbom, toolchain};
 use crate::cli::{EvidenceArgs, EvidenceCheckArgs, EvidenceCommand, EvidenceWriteArgs, Global};
@@ -45,11 +44,7 @@ struct Written {
 fn write_of(args: &EvidenceWriteArgs, global: &Global) -> Answer {
     let path = &args.bundle;
     let could_not = || format!("could not write the evidence of {}", path.display());
-    let opening = Opening {
-        full: args.full,
-        threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-        scratch: std::env::temp_dir(),
-    };
+    let opening = edge::opening(args.full, global);
     let opened = open(path, &opening).with_context(could_not)?;
     let request = opened.request(None, path)?;
     let report = report_of(&opened, &request, Policy::embedded());

@@ -1,13 +1,11 @@
 //! `bundler report BUNDLE`: one page of HTML about a bundle.
 
-use std::num::NonZeroUsize;
-
 use anyhow::Context;
 use serde::Serialize;
 
-use super::{Answer, Failure, Outcome, bundles, report};
+use super::{Answer, Failure, Outcome, bundles, edge, report};
 use crate::base::fs;
-use crate::build::audit::open::{Opening, open};
+use crate::build::audit::open::open;
 use crate::build::audit::{Policy, report_of};
 use crate::build::overview::{Overview, page};
 use crate::cli::{Global, ReportArgs};
@@ -23,11 +21,7 @@ struct Written {
 /// Runs it.
 pub fn run(args: &ReportArgs, global: &Global) -> Answer {
     let path = &args.bundle;
-    let opening = Opening {
-        full: false,
-        threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-        scratch: std::env::temp_dir(),
-    };
+    let opening = edge::opening(false, global);
     let opened =
         open(path, &opening).with_context(|| format!("could not report on {}", path.display()))?;
     let Some(bundle) = &opened.bundle else {

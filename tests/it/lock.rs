@@ -5,5 +5,6 @@ mod metadata;
 mod pointcept;
 mod reading;
 mod resolving;
+mod sparing;
 mod stage;
 pub mod world;

@@ -4,15 +4,13 @@
 mod table;
 mod text;
 
-use std::num::NonZeroUsize;
-
 use anyhow::Context;
 use serde::Serialize;
 
-use super::{Answer, Outcome, report};
+use super::{Answer, Outcome, edge, report};
 use crate::base::finding::Severity;
 use crate::base::target::Target;
-use crate::build::audit::open::{Opening, open};
+use crate::build::audit::open::open;
 use crate::build::audit::{Policy, Report, report_of};
 use crate::cli::{AuditArgs, Global};
 
@@ -38,11 +36,7 @@ struct Told {
 /// Runs it.
 pub fn run(args: &AuditArgs, global: &Global) -> Answer {
     let file = args.path.display().to_string();
-    let opening = Opening {
-        full: args.full,
-        threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-        scratch: std::env::temp_dir(),
-    };
+    let opening = edge::opening(args.full, global);
     let opened = open(&args.path, &opening).with_context(|| format!("could not audit {file}"))?;
     let mut request = opened.request(args.target, &args.path)?;
     if !args.gpu.is_empty() {

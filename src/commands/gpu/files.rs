@@ -17,8 +17,9 @@ const IN_MEMORY: u64 = 64 << 20;
 /// More bytes than needed to tell what a file is.
 const HEAD: usize = 4096;
 
-/// Calls `look` with the name and bytes of every file that may hold GPU code.
-pub fn each(path: &Path, look: &mut dyn FnMut(&str, &[u8])) -> anyhow::Result<()> {
+/// Calls `look` with the name and bytes of every file that may hold GPU code; large ones of an archive pass through the
+/// folder `scratch`.
+pub fn each(path: &Path, scratch: &Path, look: &mut dyn FnMut(&str, &[u8])) -> anyhow::Result<()> {
     if fs::metadata(path)?.is_some_and(|m| m.is_dir()) {
         return folder(path, "", look);
     }
@@ -30,13 +31,13 @@ pub fn each(path: &Path, look: &mut dyn FnMut(&str, &[u8])) -> anyhow::Result<()
     let map = fs::map(&file, path)?;
     match map.get(..4) {
         Some(b"\x28\xb5\x2f\xfd") => bundle(file),
-        Some(b"PK\x03\x04") => return wheel(path, look),
+        Some(b"PK\x03\x04") => return wheel(path, scratch, look),
         _ => {
             look("", &map);
             return Ok(());
         }
     }
-    .and_then(|reader| components(&reader, look))
+    .and_then(|reader| components(&reader, scratch, look))
 }
 
 fn bundle(file: fs::File) -> anyhow::Result<BundleReader<fs::File>> {
@@ -71,13 +72,19 @@ fn folder(path: &Path, below: &str, look: &mut dyn FnMut(&str, &[u8])) -> anyhow
     Ok(())
 }
 
-fn wheel(path: &Path, look: &mut dyn FnMut(&str, &[u8])) -> anyhow::Result<()> {
+fn wheel(path: &Path, scratch: &Path, look: &mut dyn FnMut(&str, &[u8])) -> anyhow::Result<()> {
     let zip = Zip::open(path)?;
     for (number, member) in zip.members().iter().enumerate() {
         if !member.is_dir {
             let name = &member.name;
-            one(name, member.unpacked, &mut zip.reader(number), look)
-                .with_context(|| format!("could not read {name}"))?;
+            one(
+                name,
+                member.unpacked,
+                &mut zip.reader(number),
+                scratch,
+                look,
+            )
+            .with_context(|| format!("could not read {name}"))?;
         }
     }
     Ok(())
@@ -85,6 +92,7 @@ fn wheel(path: &Path, look: &mut dyn FnMut(&str, &[u8])) -> anyhow::Result<()> {
 
 fn components(
     reader: &BundleReader<fs::File>,
+    scratch: &Path,
     look: &mut dyn FnMut(&str, &[u8]),
 ) -> anyhow::Result<()> {
     for number in 0..reader.table().components.len() {
@@ -97,8 +105,14 @@ fn components(
         }
         while let Some(entry) = entries.next_entry()? {
             if entry.kind == EntryKind::File {
-                one(&entry.path, entry.size, &mut entries.content(), look)
-                    .with_context(|| format!("could not read {}", entry.path))?;
+                one(
+                    &entry.path,
+                    entry.size,
+                    &mut entries.content(),
+                    scratch,
+                    look,
+                )
+                .with_context(|| format!("could not read {}", entry.path))?;
             }
         }
     }
@@ -110,6 +124,7 @@ fn one(
     name: &str,
     size: u64,
     input: &mut dyn Read,
+    scratch: &Path,
     look: &mut dyn FnMut(&str, &[u8]),
 ) -> anyhow::Result<()> {
     let mut bytes = Vec::new();
@@ -122,11 +137,10 @@ fn one(
         look(name, &bytes);
         return Ok(());
     }
-    let dir = std::env::temp_dir();
-    let mut file = fs::unnamed(&dir)?;
+    let mut file = fs::unnamed(scratch)?;
     file.write_all(&bytes)?;
     std::io::copy(input, &mut file)?;
-    look(name, &fs::map(&file, &dir)?);
+    look(name, &fs::map(&file, scratch)?);
     Ok(())
 }
 

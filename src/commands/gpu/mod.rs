@@ -9,7 +9,7 @@ mod text;
 use anyhow::Context;
 use serde::Serialize;
 
-use super::{Answer, Outcome, report};
+use super::{Answer, Outcome, edge, report};
 use crate::base::finding::Finding;
 use crate::cli::{Global, GpuArgs};
 
@@ -36,7 +36,7 @@ pub fn run(args: &GpuArgs, global: &Global) -> Answer {
     // Kernel names are wanted for what is expected too, unless it is a target.
     let expects_kernels = args.expect.iter().any(|name| !is_target(name));
     let with_kernels = args.kernels || expects_kernels;
-    files::each(&args.file, &mut |name, bytes| {
+    files::each(&args.file, &edge::scratch(global), &mut |name, bytes| {
         let name = if name.is_empty() { &file } else { name };
         if bytes.is_empty() {
             findings.push(look::error(

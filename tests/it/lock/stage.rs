@@ -315,6 +315,12 @@ impl Stage {
         self.runs(&[prefix, &[env!("CARGO_BIN_EXE_bundler")], words].concat())
     }
 
+    /// [`Stage::types`] with a folder for temporary files that cannot take any.
+    pub fn types_without_tmp(&self, words: &[&str]) -> Typed {
+        let tmp = "TMPDIR=/dev/full/none";
+        self.runs(&[&["env", tmp, env!("CARGO_BIN_EXE_bundler")], words].concat())
+    }
+
     fn runs(&self, words: &[&str]) -> Typed {
         let dir = self.dir.path();
         let releases = self.pages.url(&format!(
