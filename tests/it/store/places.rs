@@ -102,3 +102,44 @@ fn an_unknown_user_without_home_installs_and_runs() {
         "a shared file cannot be written: {text}"
     );
 }
+
+#[test]
+fn c76_a_full_disk_a_short_file_and_a_damaged_one_are_told_apart() {
+    // Full while it is written, though there was room by the count: a quota, say.
+    let world = World::new();
+    let bundle = world.bundle("1.0");
+    let out = Command::new(program("strace"))
+        .args(["-f", "-qqq", "-o", "/dev/null", "-e"])
+        .arg("inject=write:error=ENOSPC:when=6")
+        .arg(assert_cmd::cargo::cargo_bin("bundler"))
+        .args(["install", "--jobs", "1"])
+        .arg(&bundle.path)
+        .env_clear()
+        .env("POINTCEPT_BUNDLER_ROOT", world.root())
+        .output()
+        .unwrap();
+    let full = String::from_utf8(out.stderr).unwrap();
+    let good = std::fs::read(&bundle.path).unwrap();
+    let bad = world.path("bad.tar.zst");
+    let install = ["install", bad.to_str().unwrap()];
+    std::fs::write(&bad, &good[..good.len() / 2]).unwrap();
+    let short = world.fails(2, &install);
+    let mut bytes = good.clone();
+    bytes[good.len() / 3] ^= 0x10;
+    std::fs::write(&bad, &bytes).unwrap();
+    let damaged = world.fails(2, &install);
+    for (what, text, says) in [
+        ("full", &full, "No space left on device"),
+        ("short", &short, "is cut short"),
+        ("damaged", &damaged, "damaged"),
+    ] {
+        assert!(text.contains(says), "{what}: {text}");
+        let room = text.contains("space") || text.contains("room");
+        assert_eq!(room, what == "full", "{what}: {text}");
+        assert_eq!(
+            text.contains("cut short"),
+            what == "short",
+            "{what}: {text}"
+        );
+    }
+}
