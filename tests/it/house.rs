@@ -189,3 +189,30 @@ fn security_floors_hold_in_the_lock_file() {
         assert!(seen > 0, "{krate} is not in Cargo.lock");
     }
 }
+
+/// `data/cases.txt` says which test stands for which known trouble of tools of this kind.
+#[test]
+fn every_case_of_the_table_names_a_test_that_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = ["tests/it", "src"].map(|folder| walkdir::WalkDir::new(root.join(folder)));
+    let code: String = files
+        .into_iter()
+        .flatten()
+        .map(Result::unwrap)
+        .filter(|entry| entry.path().extension().is_some_and(|e| e == "rs"))
+        .map(|entry| std::fs::read_to_string(entry.path()).unwrap())
+        .collect();
+    let rows: Vec<(&str, &str)> = include_str!("data/cases.txt")
+        .lines()
+        .map(|line| line.split_once(' ').unwrap())
+        .collect();
+    assert!(rows.len() > 40 && rows.iter().all(|(case, _)| case.starts_with('C')));
+    let missing: Vec<_> = rows
+        .iter()
+        .filter(|(_, test)| {
+            !code.contains(&format!("#[test]\nfn {test}()"))
+                && !code.contains(&format!("#[test]\n    fn {test}()"))
+        })
+        .collect();
+    assert!(missing.is_empty(), "no such test: {missing:?}");
+}
