@@ -2,15 +2,18 @@
 
 use std::path::PathBuf;
 
+mod files;
+mod host;
 mod store;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use files::*;
+pub use host::*;
 pub use store::*;
 
 use crate::base::capability::ComputeCapability;
 use crate::base::target::Target;
-use crate::formats::driver::DriverVersion;
 use crate::formats::floor::DottedVersion;
 
 /// Turns a Python + CUDA research stack into one file that runs anywhere.
@@ -102,6 +105,10 @@ pub enum Command {
     CheckWheelhouse(WheelhouseArgs),
     /// Begin a recipe of your own.
     Recipe(RecipeCommandArgs),
+    /// Split a bundle into the base that other bundles share and the app, each a layer as OCI images have them.
+    Layers(LayersArgs),
+    /// Put a bundle into one file that unpacks itself: sh FILE.run --prefix DIR.
+    SelfExtract(SelfExtractArgs),
     /// Tell what a bundle is and holds, without unpacking it.
     Inspect(InspectArgs),
     /// Write what is known of a bundle beside it, or say whether that still holds.
@@ -120,6 +127,8 @@ pub enum Command {
     Select(SelectArgs),
     /// Install a bundle on this machine, beside others; what it has in common with them is stored once.
     Install(InstallArgs),
+    /// Unpack a bundle into a folder, without a store: verified, and complete or absent.
+    Unpack(UnpackArgs),
     /// List installed bundles.
     List(StoreArgs),
     /// Make an installed bundle the current one.
@@ -197,6 +206,15 @@ pub struct MakeArgs {
     /// Folder of artifacts made by `bundler fetch --mirror`, looked in before any index.
     #[arg(long, value_name = "DIR")]
     pub mirror: Option<PathBuf>,
+    /// Write the base and the app layer beside the bundle too, as `bundler layers` does.
+    #[arg(long)]
+    pub layers: bool,
+    /// Write a file that unpacks itself beside the bundle too, as `bundler self-extract` does.
+    #[arg(long)]
+    pub self_extract: bool,
+    /// With --self-extract: the static bundler to put into that file.
+    #[arg(long, value_name = "FILE", requires = "self_extract")]
+    pub program: Option<PathBuf>,
     /// Print the plan with download and output sizes; make nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
@@ -435,52 +453,6 @@ pub struct GpuArgs {
     /// A kernel, or a target such as sm_90a or compute_120, that must be there; may be repeated.
     #[arg(long, value_name = "NAME")]
     pub expect: Vec<String>,
-}
-
-/// Which host is asked about.
-#[derive(Debug, Clone, Args)]
-pub struct HostArgs {
-    /// Folder that stands for the host: everything is read below it, and nothing is run.
-    #[arg(
-        long,
-        default_value = "/",
-        hide_default_value = true,
-        value_name = "DIR"
-    )]
-    pub root: PathBuf,
-    /// GPU by its compute capability, such as 9.0, instead of the host's; may be repeated.
-    #[arg(long, value_name = "X.Y")]
-    pub gpu: Vec<ComputeCapability>,
-    /// Driver version, such as 580.95.05, instead of the host's.
-    #[arg(long, value_name = "V")]
-    pub driver: Option<DriverVersion>,
-    /// Folder a bundle would be installed in [default: $XDG_DATA_HOME/pointcept-runtime].
-    #[arg(long, value_name = "DIR")]
-    pub at: Option<PathBuf>,
-}
-
-/// `bundler doctor`
-#[derive(Debug, Args)]
-pub struct DoctorArgs {
-    /// A bundle, the folder of an unpacked one, a `<bundle>.json`, or an index (file or address).
-    #[arg(value_name = "BUNDLE|INDEX")]
-    pub bundle: Option<String>,
-    /// Which host is asked about.
-    #[command(flatten)]
-    pub host: HostArgs,
-    /// Ask the driver itself, through the python of the unpacked bundle that is named.
-    #[arg(long)]
-    pub deep: bool,
-}
-
-/// `bundler select`
-#[derive(Debug, Args)]
-pub struct SelectArgs {
-    /// The index: a file or an address.
-    pub index: String,
-    /// Which host is asked about.
-    #[command(flatten)]
-    pub host: HostArgs,
 }
 
 /// `bundler completions`

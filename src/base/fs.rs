@@ -19,7 +19,7 @@ pub use live::abandon_drafts;
 pub use lock::{touch, try_lock};
 pub use memmap2::Mmap;
 pub use range::{
-    ReadAt, append_range, clone_file, data_end, free_space, write_all_at, write_behind,
+    ReadAt, Window, append_range, clone_file, data_end, free_space, write_all_at, write_behind,
 };
 pub use room::{Room, bytes_below, room, sync_file_system};
 pub use stamp::Stamp;

@@ -10,4 +10,5 @@ pub mod lock;
 pub mod overview;
 pub mod pack;
 pub mod recipe;
+pub mod self_extract;
 pub mod wheelhouse;

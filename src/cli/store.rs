@@ -10,7 +10,7 @@ use crate::base::capability::ComputeCapability;
 /// Which store.
 #[derive(Debug, Clone, Args)]
 pub struct StoreArgs {
-    /// Folder of the store [default: $XDG_DATA_HOME/pointcept-runtime].
+    /// Folder that bundles are installed in, the store [default: $XDG_DATA_HOME/pointcept-runtime].
     #[arg(long, env = "POINTCEPT_BUNDLER_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
 }
@@ -18,16 +18,20 @@ pub struct StoreArgs {
 /// `bundler install`
 #[derive(Debug, Args)]
 pub struct InstallArgs {
-    /// A bundle's file or address, a folder with one bundle, or an index (index.json), of which the best for this host is taken.
-    #[arg(value_name = "FILE|DIR|URL|INDEX")]
-    pub source: String,
+    /// A bundle's file or address, a folder with one bundle, its layers' files or addresses, or an index (index.json), of
+    /// which the best for this host is taken.
+    #[arg(value_name = "FILE|DIR|URL|INDEX", required = true)]
+    pub source: Vec<String>,
     /// Which store.
     #[command(flatten)]
     pub store: StoreArgs,
     /// Copy files instead of sharing them with the store: takes twice the disk, and files stay writable.
     #[arg(long)]
     pub copy: bool,
-    /// With an index: GPU by its compute capability, such as 9.0, instead of the host's; may be repeated.
+    /// Install also what will not run on this host.
+    #[arg(long)]
+    pub force: bool,
+    /// GPU by its compute capability, such as 9.0, instead of the host's; may be repeated.
     #[arg(long, value_name = "X.Y")]
     pub gpu: Vec<ComputeCapability>,
     /// Leave the current bundle as it is.
@@ -119,9 +123,10 @@ pub struct RepairArgs {
     /// Which store.
     #[command(flatten)]
     pub store: StoreArgs,
-    /// Where to take bytes from that the store no longer has [default: where the bundle was installed from].
+    /// Where to take bytes from that the store no longer has; may be repeated for layers [default: where the bundle was
+    /// installed from].
     #[arg(long, value_name = "FILE|URL")]
-    pub from: Option<String>,
+    pub from: Vec<String>,
     /// Threads to use [default: all processors].
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..=1024), value_name = "N")]
     pub jobs: Option<u16>,

@@ -10,6 +10,7 @@ use crate::formats::bundle::{BUNDLE_JSON, Bundle, MAX_BUNDLE_JSON};
 use crate::formats::bundle_reader::BundleReader;
 use crate::formats::compare::Side;
 use crate::formats::manifest::{FILES, read_files};
+use crate::formats::self_extracting;
 
 /// No list of files is larger.
 const MAX_FILES: u64 = 1 << 30;
@@ -29,7 +30,7 @@ fn read(path: &Path) -> anyhow::Result<Side> {
             table: None,
         });
     }
-    let reader = BundleReader::open(fs::open(path)?)?;
+    let reader = BundleReader::open(self_extracting::payload(fs::open(path)?))?;
     let described = reader.describe()?;
     Ok(Side {
         bundle: described.bundle,

@@ -16,6 +16,7 @@ use crate::cli::{EvidenceArgs, EvidenceCheckArgs, EvidenceCommand, EvidenceWrite
 use crate::formats::bundle::Bundle;
 use crate::formats::bundle_reader::BundleReader;
 use crate::formats::evidence::{Evidence, MAX_EVIDENCE, Now, Subject};
+use crate::formats::self_extracting;
 use crate::formats::wheelhouse::{Run, last_run};
 
 /// Version of the JSON form.
@@ -135,7 +136,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 fn described(path: &Path) -> anyhow::Result<(Bundle, Digest, u64)> {
-    let reader = BundleReader::open(fs::open(path)?)?;
+    let reader = BundleReader::open(self_extracting::payload(fs::open(path)?))?;
     let described = reader.describe()?;
     Ok((described.bundle, described.identity, reader.size()))
 }

@@ -14,6 +14,7 @@ use crate::formats::bundle::{Bundle, ComponentRecord};
 use crate::formats::bundle_reader::BundleReader;
 use crate::formats::component::{ComponentKind, Layer};
 use crate::formats::segment_table::Part;
+use crate::formats::self_extracting;
 
 /// Version of the JSON form.
 const SCHEMA_VERSION: u32 = 1;
@@ -60,7 +61,7 @@ fn inspect(args: &InspectArgs) -> anyhow::Result<Inspection> {
     let path = &args.bundle;
     let could_not = || format!("could not inspect {}", path.display());
     let file = fs::open(path).with_context(could_not)?;
-    let reader = BundleReader::open(file).with_context(could_not)?;
+    let reader = BundleReader::open(self_extracting::payload(file)).with_context(could_not)?;
     let described = reader.describe().with_context(could_not)?;
     let share = |(number, record): (usize, &ComponentRecord)| {
         let rows = &reader.table().segments[reader.segments_of(Part::Component(number as u32))];

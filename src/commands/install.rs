@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::doctor::{host, offers, text, unknown_gpu};
-use super::{Answer, Outcome, edge, report, terminal};
+use super::{Answer, Outcome, edge, fit, report, terminal};
 use crate::base::digest::Digest;
 use crate::base::fs::Way;
 use crate::cli::{Global, HostArgs, InstallArgs};
-use crate::host::install::{InstallOptions, Receipt, Sharing, install_from};
+use crate::host::install::{InstallOptions, Receipt, Sharing, install, open};
 use crate::host::select::select;
 use crate::host::store::{hold, switch};
 
@@ -43,17 +43,25 @@ struct Components {
 pub fn run(args: &InstallArgs, global: &Global) -> Answer {
     let progress = terminal::progress(global);
     let store = edge::store(&args.store)?;
-    let (source, expected) = choose(args, global)?;
+    let (sources, expected) = choose(args, global)?;
+    let http = edge::http(global)?;
+    let held = hold(&store, &progress)?;
+    let opened = open(&store, &sources, &http, &progress)?;
+    if !args.force {
+        let host = host_args(args);
+        if let Some(refused) = fit::refused(&opened.describe()?, &sources, host, &progress)? {
+            return fit::no(&refused, global);
+        }
+    }
     let options = InstallOptions {
         copy: args.copy,
         jobs: edge::jobs(args.jobs),
         way: Way::Kernel,
         expected,
-        origin: None,
+        origin: opened.origin(),
     };
-    let http = edge::http(global)?;
-    let held = hold(&store, &progress)?;
-    let receipt = install_from(&store, &source, &http, options, &progress)?;
+    let receipt = install(&store, &opened.material()?, &options, &progress)?;
+    opened.finish()?;
     if !args.no_use {
         switch(&store, &receipt.installed)?;
     }
@@ -62,22 +70,30 @@ pub fn run(args: &InstallArgs, global: &Global) -> Answer {
     Ok(Outcome::Done)
 }
 
-/// The bundle to install and, where it stands in an index, the identity it must have.
-fn choose(args: &InstallArgs, global: &Global) -> Result<(String, Option<Digest>), super::Failure> {
-    let path = args.source.split(['?', '#']).next().unwrap_or_default();
+/// This host, with the store as the place.
+fn host_args(args: &InstallArgs) -> HostArgs {
+    HostArgs {
+        sysroot: PathBuf::from("/"),
+        gpu: args.gpu.clone(),
+        driver: None,
+        store: args.store.clone(),
+    }
+}
+
+/// What to install and, where it stands in an index, the identity it must have.
+fn choose(
+    args: &InstallArgs,
+    global: &Global,
+) -> Result<(Vec<String>, Option<Digest>), super::Failure> {
+    let [source] = args.source.as_slice() else {
+        return Ok((args.source.clone(), None));
+    };
+    let path = source.split(['?', '#']).next().unwrap_or_default();
     if !path.ends_with(".json") {
         return Ok((args.source.clone(), None));
     }
-    let offers = offers(&args.source, global)?;
-    let host = host(
-        &HostArgs {
-            root: PathBuf::from("/"),
-            gpu: args.gpu.clone(),
-            driver: None,
-            at: args.store.root.clone(),
-        },
-        &offers,
-    )?;
+    let offers = offers(source, global)?;
+    let host = host(&host_args(args), &offers)?;
     let selection = select(&offers, &host);
     let Some(best) = selection.best else {
         if offers.is_empty() || !selection.offers.iter().all(|o| o.judged.reasons.is_empty()) {
@@ -87,14 +103,14 @@ fn choose(args: &InstallArgs, global: &Global) -> Result<(String, Option<Digest>
             }
             return Err(super::Failure {
                 error: anyhow::anyhow!("no bundle of the index is sure to run on this host\n{why}"),
-                hint: Some("`bundler select` says more; --gpu X.Y names a GPU; a bundle's own address installs it all the same".to_owned()),
+                hint: Some("`bundler select` says more; --gpu X.Y names a GPU; a bundle's own address with --force installs it all the same".to_owned()),
             });
         }
         return Err(unknown_gpu(&host));
     };
     let chosen = offers.iter().find(|offer| offer.place == best);
     let bytes = chosen.map(|offer| offer.bundle.to_bytes()).transpose()?;
-    Ok((best, bytes.map(|bytes| Digest::of(&bytes))))
+    Ok((vec![best], bytes.map(|bytes| Digest::of(&bytes))))
 }
 
 fn done(receipt: Receipt, is_current: bool) -> Done {

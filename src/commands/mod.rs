@@ -10,10 +10,12 @@ pub mod doctor;
 pub mod edge;
 pub mod evidence;
 pub mod fetch;
+pub mod fit;
 pub mod gpu;
 pub mod inspect;
 pub mod install;
 pub mod interrupt;
+pub mod layers;
 pub mod list;
 pub mod lock;
 pub mod make;
@@ -24,9 +26,11 @@ pub mod remove;
 pub mod repair;
 pub mod report;
 pub mod select;
+pub mod self_extract;
 pub mod source;
 pub mod switch;
 pub mod terminal;
+pub mod unpack;
 pub mod verify;
 pub mod wheelhouse;
 
@@ -71,6 +75,9 @@ pub fn run(cli: &Cli) -> Answer {
         Command::Lock(args) => lock::run(args, global),
         Command::CheckWheelhouse(args) => wheelhouse::run(args, global),
         Command::Recipe(args) => recipe::run(args, global),
+        Command::Layers(args) => layers::run(args, global),
+        Command::SelfExtract(args) => self_extract::run(args, global),
+        Command::Unpack(args) => unpack::run(args, global),
         Command::Inspect(args) => inspect::run(args, global),
         Command::Audit(args) => audit::run(args, global),
         Command::Diff(args) => diff::run(args, global),

@@ -42,7 +42,7 @@ pub fn run(args: &RepairArgs, global: &Global) -> Answer {
         jobs: edge::jobs(args.jobs),
         way: Way::Kernel,
         expected: None,
-        origin: None,
+        origin: Vec::new(),
     };
     let _held = hold(&store, &progress)?;
     let mut said = Said {
@@ -50,13 +50,13 @@ pub fn run(args: &RepairArgs, global: &Global) -> Answer {
         bundles: Vec::new(),
     };
     for bundle in &bundles {
-        let source = match &args.from {
-            Some(source) => Some(source.clone()),
-            None => store.origin(&bundle.name)?.map(|origin| origin.source),
+        let sources = match (args.from.as_slice(), store.origin(&bundle.name)?) {
+            ([], Some(origin)) => [vec![origin.source], origin.layers].concat(),
+            (from, _) => from.to_vec(),
         };
-        let open = || match &source {
-            Some(source) => open(&store, source, &http, &progress),
-            None => Err(InstallError::Source {
+        let open = || match sources.as_slice() {
+            [_, ..] => open(&store, &sources, &http, &progress),
+            [] => Err(InstallError::Source {
                 what: format!("where {} came from is not known", bundle.name),
                 hint: Some(hint(&bundle.name)),
             }),

@@ -94,6 +94,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         crate::build::assemble::AssembleError,
         crate::build::audit::open::OpenError,
         crate::build::pack::PackError,
+        crate::build::self_extract::SelfExtractError,
         crate::host::install::InstallError,
         crate::host::store::HostStoreError,
         crate::base::http::HttpError,

@@ -8,14 +8,14 @@ use url::Url;
 
 use super::Failure;
 use crate::base::digest::Digest;
-use crate::base::fs;
+use crate::base::fs::{self, DraftDir};
 use crate::build::fetch::{Fetched, Fetcher, Order, Place};
 use crate::build::ingest::inputs::{Common, Input};
 use crate::build::ingest::source::git::Repository;
 use crate::build::ingest::source::{self, PlannedSource, SourceRequest};
 use crate::build::lock::Lock;
 use crate::build::lock::revision::repository_of;
-use crate::build::recipe::Recipe;
+use crate::build::recipe::{Recipe, embedded_source};
 use crate::formats::bundle::Source;
 
 /// A source that is on disk.
@@ -30,6 +30,8 @@ pub struct Origin {
     pub revision: Option<String>,
     /// Digest of what is shipped.
     pub tree: Digest,
+    /// Keeps the folder of a source that is built in.
+    draft: Option<DraftDir>,
 }
 
 impl Origin {
@@ -109,9 +111,20 @@ impl Search<'_> {
             let fetched = self.fetcher.one(&Order::archive("source", &url, sha256))?;
             return self.planned(fetched.path().to_owned(), None, None);
         }
-        match &spec.path {
-            Some(path) => self.planned(base.join(path), None, None),
-            None => Ok(None),
+        let Some(path) = &spec.path else {
+            return Ok(None);
+        };
+        let is_built_in = self.recipe.folder().is_none();
+        match embedded_source(path).filter(|_| is_built_in) {
+            Some(files) => {
+                let draft = written_out(self.cache, &files)?;
+                let origin = self.planned(draft.path().to_owned(), None, None)?;
+                Ok(origin.map(|origin| Origin {
+                    draft: Some(draft),
+                    ..origin
+                }))
+            }
+            None => self.planned(base.join(path), None, None),
         }
     }
 
@@ -184,8 +197,22 @@ impl Search<'_> {
             repository,
             revision,
             tree,
+            draft: None,
         }))
     }
+}
+
+/// The files of a source that is built into this program, in a folder that goes with the value.
+fn written_out(cache: &Path, files: &[(String, &[u8])]) -> Result<DraftDir, Failure> {
+    let parent = cache.join("sources");
+    let draft = DraftDir::new(&parent)?;
+    fs::sweep_drafts(&parent)?;
+    for (path, bytes) in files {
+        let path = draft.path().join(path);
+        fs::create_dir_all(fs::parent(&path))?;
+        fs::write_new(&path, bytes, 0o644)?;
+    }
+    Ok(draft)
 }
 
 /// What a mirror calls a git revision.

@@ -10,7 +10,8 @@ use super::{Answer, Failure, Outcome, edge, report};
 use crate::base::finding::{Finding, Severity};
 use crate::base::fs;
 use crate::cli::{Global, VerifyArgs};
-use crate::formats::bundle_reader::BundleReader;
+use crate::formats::bundle_reader::Archive;
+use crate::formats::self_extracting;
 use crate::host::intact;
 use crate::host::store::Installed;
 
@@ -91,12 +92,14 @@ fn installed(one: &Installed, jobs: usize) -> Result<Checked, Failure> {
 }
 
 fn file(what: &str, path: &Path, jobs: usize) -> Result<Checked, Failure> {
-    let reader = fs::open(path)
-        .map_err(anyhow::Error::new)
-        .and_then(|file| BundleReader::open(file).map_err(anyhow::Error::new));
-    let judged = reader.and_then(|reader| intact::file(&reader, jobs).map_err(anyhow::Error::new));
-    match judged {
-        Ok((plan, findings)) => Ok(Checked::of(what, plan.rows().len(), findings)),
+    let judged = || -> anyhow::Result<_> {
+        match Archive::open(self_extracting::payload(fs::open(path)?))? {
+            Archive::Bundle(bundle) => Ok(intact::file(&bundle, jobs)?),
+            Archive::Layer(layer) => Ok(intact::layer(&layer, jobs)),
+        }
+    };
+    match judged() {
+        Ok(judged) => Ok(Checked::of(what, judged.entries, judged.findings)),
         // A bundle that cannot be read is not intact; a file that cannot be opened was not judged.
         Err(error) if error.chain().any(<dyn Error>::is::<fs::FsError>) => Err(error.into()),
         Err(error) => {

@@ -356,6 +356,11 @@ pub fn file_name(name: &str, target: Target) -> String {
     format!("{name}-{target}.tar.zst")
 }
 
+/// `<name>-<target>.<layer>.tar.zst`.
+pub fn layer_file_name(name: &str, target: Target, layer: Layer) -> String {
+    format!("{name}-{target}.{}.tar.zst", layer.name())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

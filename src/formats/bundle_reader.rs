@@ -5,20 +5,20 @@
 //! What cannot be read at random is read front to back: [`front_to_back`].
 
 use std::io::{self, Read};
-use std::ops::Range;
+use std::ops::Deref;
 
 use super::bundle::{BUNDLE_JSON, Bundle, BundleJsonError, MAX_BUNDLE_JSON};
-use super::component::EntryKind;
+use super::component::{EntryKind, Layer};
+use super::layer_reader::LayerReader;
 use super::manifest::{self, Complete};
 use super::recorded::{FACTS, Recorded, RecordedError};
-use super::segment_table::{Part, Segment, SegmentTable};
-use super::tail::{self, TailError};
+use super::segment_table::Part;
+use super::segmented::{Segmented, Stream};
+use super::tail::{Last, TailError};
 use super::tar_reader::{Ends, Entries, TarReadError};
 use crate::base::digest::Digest;
 use crate::base::fs::ReadAt;
-use crate::base::segments::{
-    self, FRAME_HEADER_SIZE, FrameHeader, LAST_BLOCK, SegmentError, decode_segment,
-};
+use crate::base::segments::{self, SegmentError};
 
 /// No files.jsonl is larger.
 const MAX_FILES: u64 = 1 << 30;
@@ -71,6 +71,15 @@ pub enum BundleReadError {
     /// The recorded facts are damaged, or newer.
     #[error("could not read the bundle's recorded facts")]
     Recorded(#[from] RecordedError),
+    /// A layer, which is no bundle by itself.
+    #[error("this is the {} layer of bundles, not a bundle", .0.name())]
+    IsLayer(Layer),
+    /// A bundle, or the layer with everything but the base.
+    #[error("this is a bundle, not the base layer of one")]
+    NoLayer,
+    /// The record at a layer's end is of another layer than the one in the file.
+    #[error("the record of the layer is not that of its components")]
+    LayerDiffers,
     /// bundle.json and the bundle's end speak of different things.
     #[error("bundle.json names other components, layers or files than the end of the bundle")]
     Differs,
@@ -110,117 +119,48 @@ pub struct Begin {
 /// A bundle open for reading at random.
 #[derive(Debug)]
 pub struct BundleReader<R> {
-    source: R,
-    header: FrameHeader,
-    table: SegmentTable,
+    segmented: Segmented<R>,
     complete: Complete,
-    size: u64,
+}
+
+impl<R> Deref for BundleReader<R> {
+    type Target = Segmented<R>;
+
+    fn deref(&self) -> &Segmented<R> {
+        &self.segmented
+    }
+}
+
+/// What a file in the form of bundles is.
+#[derive(Debug)]
+pub enum Archive<R> {
+    /// A bundle, or one without the components of its base layer.
+    Bundle(BundleReader<R>),
+    /// A base layer.
+    Layer(LayerReader<R>),
+}
+
+impl<R: ReadAt> Archive<R> {
+    /// Reads header and segment table; decodes nothing.
+    pub fn open(source: R) -> Result<Self, BundleReadError> {
+        let (segmented, last) = Segmented::open(source)?;
+        Ok(match last {
+            Last::Complete(complete) => Self::Bundle(BundleReader {
+                segmented,
+                complete,
+            }),
+            Last::Layer(record) => Self::Layer(LayerReader::new(segmented, record)?),
+        })
+    }
 }
 
 impl<R: ReadAt> BundleReader<R> {
     /// Reads header and segment table; decodes nothing.
     pub fn open(source: R) -> Result<Self, BundleReadError> {
-        let read = |buffer: &mut [u8], offset, what| {
-            source
-                .read_exact_at(buffer, offset)
-                .map_err(|source| BundleReadError::Read { what, source })
-        };
-        let what = "the size of the bundle";
-        let size = source
-            .size()
-            .map_err(|source| BundleReadError::Read { what, source })?;
-        let mut start = [0; FRAME_HEADER_SIZE];
-        let have = size.min(FRAME_HEADER_SIZE as u64) as usize;
-        read(&mut start[..have], 0, "the beginning of the bundle")?;
-        let header = FrameHeader::parse(&start).map_err(BundleReadError::Header)?;
-        let what = "the end of the bundle";
-        let short = || BundleReadError::End(TailError::End);
-        let mut end = [0; tail::END_SIZE];
-        let at = size.checked_sub(end.len() as u64).ok_or_else(short)?;
-        read(&mut end, at, what)?;
-        let length = tail::length(&end).map_err(BundleReadError::End)?;
-        let at = size
-            .checked_sub(length + LAST_BLOCK.len() as u64)
-            .filter(|at| *at >= FRAME_HEADER_SIZE as u64)
-            .ok_or_else(short)?;
-        let mut blocks = vec![0; length as usize];
-        read(&mut blocks, at, what)?;
-        let (table, complete) = tail::read(&blocks, at, &header).map_err(BundleReadError::End)?;
-        Ok(Self {
-            source,
-            header,
-            table,
-            complete,
-            size,
-        })
-    }
-
-    /// Where the segments lie.
-    pub fn table(&self) -> &SegmentTable {
-        &self.table
-    }
-
-    /// What the frame header says.
-    pub fn header(&self) -> FrameHeader {
-        self.header
-    }
-
-    /// Bytes of the whole file.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Numbers of the segments of a part; they are neighbours.
-    pub fn segments_of(&self, part: Part) -> Range<usize> {
-        let rows = &self.table.segments;
-        let first = rows.iter().position(|s| s.part == part);
-        let count = rows.iter().filter(|s| s.part == part).count();
-        first.map_or(0..0, |first| first..first + count)
-    }
-
-    /// Reads the blocks of a segment into `blocks` (replacing it) and checks them.
-    pub fn read_blocks(
-        &self,
-        number: usize,
-        blocks: &mut Vec<u8>,
-    ) -> Result<Segment, BundleReadError> {
-        let missing = BundleReadError::NoSegment(number);
-        let segment = *self.table.segments.get(number).ok_or(missing)?;
-        blocks.clear();
-        blocks.resize(segment.packed as usize, 0);
-        let what = "a segment";
-        self.source
-            .read_exact_at(blocks, segment.offset)
-            .map_err(|source| BundleReadError::Read { what, source })?;
-        if segments::xxh3(blocks) == segment.xxh3 {
-            Ok(segment)
-        } else {
-            Err(BundleReadError::Checksum(number))
+        match Archive::open(source)? {
+            Archive::Bundle(bundle) => Ok(bundle),
+            Archive::Layer(layer) => Err(BundleReadError::IsLayer(layer.record().layer)),
         }
-    }
-
-    /// Decodes one segment into `tar`, replacing it.
-    pub fn decode(&self, number: usize, tar: &mut Vec<u8>) -> Result<(), BundleReadError> {
-        let mut blocks = Vec::new();
-        let segment = self.read_blocks(number, &mut blocks)?;
-        decode_segment(&blocks, segment.unpacked, tar)
-            .map_err(|source| BundleReadError::Segment { number, source })
-    }
-
-    /// The bytes of tar of neighbouring segments, decoded one at a time.
-    pub fn stream(&self, numbers: Range<usize>) -> Stream<'_, R> {
-        Stream {
-            reader: self,
-            numbers,
-            tar: Vec::new(),
-            at: 0,
-        }
-    }
-
-    /// The entries of one component, by its number in the table.
-    pub fn component(&self, number: u32) -> Entries<Stream<'_, R>> {
-        let numbers = self.segments_of(Part::Component(number));
-        Entries::new(self.stream(numbers), Ends::Entry)
     }
 
     /// bundle.json, from the first segment.
@@ -230,7 +170,7 @@ impl<R: ReadAt> BundleReader<R> {
         let ids = bundle.components.iter().map(|c| c.id);
         let layers = &self.complete.layers;
         let known = |id| bundle.layers.iter().any(|layer| layer.id == id);
-        if ids.eq(self.table.components.iter().copied())
+        if ids.eq(self.table().components.iter().copied())
             && layers.iter().copied().all(known)
             && self.complete.files == bundle.digests.files
         {
@@ -347,32 +287,4 @@ pub fn front_to_back<R: Read>(packed: R) -> Result<Entries<impl Read>, BundleRea
     let tar =
         segments::decode_stream(packed).map_err(|source| BundleReadError::Read { what, source })?;
     Ok(Entries::new(tar, Ends::Archive))
-}
-
-/// Neighbouring segments as one stream of tar bytes.
-pub struct Stream<'a, R> {
-    reader: &'a BundleReader<R>,
-    numbers: Range<usize>,
-    tar: Vec<u8>,
-    at: usize,
-}
-
-impl<R: ReadAt> Read for Stream<'_, R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.tar.len() {
-            let Some(number) = self.numbers.next() else {
-                return Ok(0);
-            };
-            self.at = 0;
-            self.reader
-                .decode(number, &mut self.tar)
-                .inspect_err(|_| self.numbers = 0..0)
-                .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
-        }
-        let left = self.tar.get(self.at..).unwrap_or_default();
-        let read = left.len().min(out.len());
-        out[..read].copy_from_slice(&left[..read]);
-        self.at += read;
-        Ok(read)
-    }
 }

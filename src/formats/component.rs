@@ -36,6 +36,16 @@ pub enum Layer {
     App,
 }
 
+impl Layer {
+    /// As in JSON and file names.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::App => "app",
+        }
+    }
+}
+
 /// What an entry is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]

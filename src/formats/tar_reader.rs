@@ -8,7 +8,7 @@ use std::io::{self, Read};
 
 use super::bundle::ROOT;
 use super::component::EntryKind;
-use super::manifest::COMPLETE;
+use super::manifest::{COMPLETE, LAYERS};
 use super::tar_entry::{self, BLOCK, padding};
 
 /// Most bytes of PAX records: that many, other programs take too.
@@ -115,7 +115,7 @@ impl<R: Read> Entries<R> {
         let (entry, raw) = self.entry(&first)?;
         let again = match &self.comment {
             None => tar_entry::header(&entry.path, &entry.kind, entry.mode, entry.size),
-            Some(_) if entry.path != COMPLETE => return Err(self.bad("a comment")),
+            Some(_) if !self.may_have_comment(&entry.path) => return Err(self.bad("a comment")),
             Some(comment) => tar_entry::header_with_comment(&entry.path, entry.size, comment),
         };
         if again.ok().as_ref() != Some(&raw) {
@@ -129,7 +129,16 @@ impl<R: Read> Entries<R> {
         Ok(Some(entry))
     }
 
-    /// The PAX comment before the entry that [`Self::next_entry`] gave last; only `.complete` has one.
+    /// Only what ends an archive has one: `.complete`, or in a base layer the layer's record.
+    fn may_have_comment(&self, path: &str) -> bool {
+        let is_record = || {
+            path.strip_prefix(LAYERS)
+                .is_some_and(|p| p.starts_with('/'))
+        };
+        path == COMPLETE || self.ends == Ends::Archive && is_record()
+    }
+
+    /// The PAX comment before the entry that [`Self::next_entry`] gave last; only an archive's last entry has one.
     pub fn comment(&self) -> Option<&str> {
         self.comment.as_deref()
     }

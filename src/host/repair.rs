@@ -10,11 +10,10 @@ use super::install::{
 };
 use super::intact::{self, Fault, FaultKind, Judged};
 use super::store::{Installed, Store};
-use crate::base::digest::Digest;
 use crate::base::fs::{self, Confined, DraftDir};
 use crate::base::progress::Progress;
-use crate::formats::component::{EntryKind, Layer};
-use crate::formats::manifest::{self, LayerFile, Row};
+use crate::formats::component::EntryKind;
+use crate::formats::manifest::Row;
 use crate::formats::recorded::FACTS;
 
 /// What was done for one bundle.
@@ -92,8 +91,7 @@ impl<'a> Work<'_, 'a> {
             if let Some(plan) = plan.filter(|plan| self.bundle.is_named_after(&plan.identity)) {
                 return Ok((plan, faults));
             }
-            let reader = self.source(open)?.reader()?;
-            let plan = Plan::new(&reader)?;
+            let plan = self.source(open)?.plan()?;
             self.is_ours(&plan)?;
             for (name, bytes) in plan.descriptions() {
                 self.replace_bytes(name, bytes)?;
@@ -182,11 +180,11 @@ impl<'a> Work<'_, 'a> {
         for row in plan.own_rows().filter(|row| row.kind == EntryKind::File) {
             if bad.contains(row.path.as_str()) {
                 let bytes = if row.path == FACTS {
-                    let theirs = Plan::new(&self.source(open)?.reader()?)?;
+                    let theirs = self.source(open)?.plan()?;
                     self.is_ours(&theirs)?;
                     theirs.facts().unwrap_or_default().to_vec()
                 } else {
-                    record(plan, row)?
+                    plan.layer_record(row)?
                 };
                 self.replace_bytes(&row.path, &bytes)?;
             }
@@ -211,13 +209,11 @@ impl<'a> Work<'_, 'a> {
             return Ok(());
         }
         let draft = self.draft.path().to_owned();
-        let theirs = Plan::new(&self.source(open)?.reader()?)?;
+        let theirs = self.source(open)?.plan()?;
         self.is_ours(&theirs)?;
-        let opened = self.source(open)?;
-        let reader = opened.reader()?;
-        let segments: Vec<usize> = reader.segments_of(plan.part(number)).collect();
-        opened.supply().need(&segments)?;
-        extract(&reader, plan, &[number], &draft, options, progress)?;
+        let material = self.source(open)?.material()?;
+        material.need(plan, &[number])?;
+        extract(&material, plan, &[number], &draft, options, progress)?;
         fs::sync_file_system(&draft)?;
         put_component(self.store, &plan.id(number), &draft)?;
         self.components += 1;
@@ -300,32 +296,4 @@ impl<'a> Work<'_, 'a> {
 fn make_folder(path: &Path) -> Result<(), InstallError> {
     fs::create_dir(path)?;
     Ok(fs::set_mode(path, 0o755)?)
-}
-
-/// The record of a layer, made anew from what it is a record of.
-fn record(plan: &Plan, row: &Row) -> Result<Vec<u8>, InstallError> {
-    let damaged = || InstallError::Whole {
-        what: format!("{:?} could not be made anew", row.path),
-    };
-    for layer in [Layer::Base, Layer::App] {
-        let numbers = (0..plan.components()).filter(|n| plan.record(*n).layer == layer);
-        let numbers: Vec<usize> = numbers.collect();
-        let ids: Vec<Digest> = numbers.iter().map(|n| plan.id(*n)).collect();
-        let mut rows: Vec<&Row> = numbers.iter().flat_map(|n| plan.rows_of(*n)).collect();
-        rows.sort_by(|a, b| a.path.cmp(&b.path));
-        let sha256 =
-            Digest::of(&manifest::write_files(rows.iter().copied()).map_err(|_| damaged())?);
-        let file = LayerFile {
-            schema_version: 1,
-            layer,
-            id: manifest::layer_id(&ids),
-            entries: rows.len() as u64,
-            sha256,
-        };
-        let bytes = file.to_bytes().map_err(|_| damaged())?;
-        if row.sha256 == Some(Digest::of(&bytes)) {
-            return Ok(bytes);
-        }
-    }
-    Err(damaged())
 }

@@ -24,6 +24,7 @@ mod pack;
 mod planted;
 mod real_interpreter;
 mod recipe;
+mod self_extract;
 mod source;
 mod specifiers;
 mod store;

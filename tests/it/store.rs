@@ -5,6 +5,7 @@ mod forge;
 mod hostile;
 mod installing;
 mod kills;
+mod layers;
 mod places;
 mod repairing;
 mod using;

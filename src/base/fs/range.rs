@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{At, FsResult, parent};
 
@@ -51,6 +52,42 @@ impl<T: ReadAt + ?Sized + Send> ReadAt for &T {
 
     fn size(&self) -> io::Result<u64> {
         (**self).size()
+    }
+}
+
+/// An open file from some offset on, read as if nothing stood before it.
+#[derive(Debug, Clone)]
+pub struct Window {
+    file: Arc<File>,
+    start: u64,
+}
+
+impl Window {
+    /// A file from `start` on.
+    pub fn from(file: File, start: u64) -> Self {
+        let file = Arc::new(file);
+        Self { file, start }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// Bytes of the file that stand before.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+}
+
+impl ReadAt for Window {
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let offset = offset.saturating_add(self.start);
+        FileExt::read_exact_at(&*self.file, buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len().saturating_sub(self.start))
     }
 }
 
@@ -175,6 +212,17 @@ mod tests {
         for offset in [5, 6, u64::MAX] {
             assert!(bytes.read_exact_at(&mut two, offset).is_err());
         }
+    }
+
+    #[test]
+    fn a_window_begins_at_its_start() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x"), b"headbody").unwrap();
+        let window = Window::from(File::open(dir.path().join("x")).unwrap(), 4);
+        let mut four = [0; 4];
+        window.read_exact_at(&mut four, 0).unwrap();
+        assert_eq!((&four, window.size().unwrap()), (b"body", 4));
+        assert!(window.read_exact_at(&mut four, 1).is_err());
     }
 
     #[test]

@@ -63,10 +63,13 @@ impl FrameHeader {
     }
 }
 
-/// Bytes as raw blocks, not compressed: they can be found and read without a decoder.
+/// Bytes as raw blocks, not compressed: they can be found and read without a decoder. The last block is a whole one, so
+/// that no header of a block stands near the end.
 pub fn raw_blocks(content: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(content.len() + 64);
-    for part in content.chunks(MAX_BLOCK) {
+    let (first, rest) = content.split_at(content.len() % MAX_BLOCK);
+    let first = (!first.is_empty()).then_some(first);
+    for part in first.into_iter().chain(rest.chunks(MAX_BLOCK)) {
         let [a, b, c, _] = ((part.len() as u32) << 3).to_le_bytes();
         out.extend_from_slice(&[a, b, c]);
         out.extend_from_slice(part);

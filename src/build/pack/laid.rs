@@ -1,10 +1,15 @@
 //! The bytes of a bundle laid out before the first is written: pieces at hand and pieces to copy, in order. So its size
 //! is known beforehand, and whoever writes and whoever digests can walk the same list on their own.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use super::PackError;
 use super::contents::Contents;
+use crate::base::digest::Digest;
 use crate::base::segments::{self, Encoding, FRAME_HEADER_SIZE, LAST_BLOCK, frame_header};
 use crate::build::assemble::Placed;
+use crate::build::ingest::store::Backing;
 use crate::formats::bundle::BUNDLE_JSON;
 use crate::formats::component::{EntryKind, Layer, SegmentRef};
 use crate::formats::manifest;
@@ -13,19 +18,33 @@ use crate::formats::segment_table::{Part, Segment, SegmentTable};
 use crate::formats::tail;
 use crate::formats::tar_entry::{self, BLOCK, TarEntryError, padding};
 
-/// A row of bytes of the bundle.
+/// A row of bytes of the file.
 pub(super) enum Piece<'a> {
     /// At hand.
     Bytes(Vec<u8>),
-    /// A segment of a component, to be copied.
-    Segment {
-        part: &'a Placed,
-        number: usize,
-        segment: SegmentRef,
-    },
+    /// A segment, to be copied.
+    Copy(Copied<'a>),
 }
 
-/// A bundle, laid out.
+/// A segment that is copied.
+pub(super) struct Copied<'a> {
+    pub backing: &'a Backing,
+    pub segment: SegmentRef,
+    /// Its number where it comes from.
+    pub number: usize,
+    pub from: Origin<'a>,
+}
+
+/// Where a segment comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Origin<'a> {
+    /// A component of the cache.
+    Component(&'a Placed),
+    /// A bundle's file.
+    Bundle(&'a Path),
+}
+
+/// A file, laid out.
 pub(super) struct Laid<'a> {
     pub pieces: Vec<Piece<'a>>,
     pub size: u64,
@@ -37,27 +56,21 @@ pub(super) fn lay<'a>(
     contents: &Contents,
     encoding: &Encoding,
 ) -> Result<Laid<'a>, PackError> {
-    let mut row = Row {
+    let mut line = Line::new(
         encoding,
-        pieces: Vec::new(),
-        table: SegmentTable {
-            segments: Vec::new(),
-            components: parts.iter().map(|part| part.component.id).collect(),
-        },
-        offset: FRAME_HEADER_SIZE as u64,
-        unpacked: 0,
-    };
-    row.made(head(contents, encoding).map_err(own)?, Part::Head)?;
+        parts.iter().map(|part| part.component.id).collect(),
+    );
+    line.made(head(contents, encoding).map_err(own)?, Part::Head)?;
     let mut base_record = contents.base_record.as_ref();
     for (number, part) in parts.iter().enumerate() {
         if part.layer != Layer::Base {
-            row.base_record(base_record.take())?;
+            line.base_record(base_record.take())?;
         }
-        row.component(number, part)?;
+        line.component(number, part)?;
     }
-    row.base_record(base_record.take())?;
-    row.tail(contents)?;
-    Ok(row.close())
+    line.base_record(base_record.take())?;
+    let tail = tail::write(&line.table, &contents.complete)?;
+    Ok(line.close(tail))
 }
 
 fn own(source: TarEntryError) -> PackError {
@@ -66,15 +79,30 @@ fn own(source: TarEntryError) -> PackError {
 }
 
 /// Segments one after the other.
-struct Row<'a, 'e> {
+pub(super) struct Line<'a, 'e> {
     encoding: &'e Encoding,
     pieces: Vec<Piece<'a>>,
-    table: SegmentTable,
+    /// The table of all that is there so far.
+    pub table: SegmentTable,
     offset: u64,
     unpacked: u64,
 }
 
-impl<'a> Row<'a, '_> {
+impl<'a, 'e> Line<'a, 'e> {
+    /// None yet. `components` are the ids that parts number.
+    pub fn new(encoding: &'e Encoding, components: Vec<Digest>) -> Self {
+        Self {
+            encoding,
+            pieces: Vec::new(),
+            table: SegmentTable {
+                segments: Vec::new(),
+                components,
+            },
+            offset: FRAME_HEADER_SIZE as u64,
+            unpacked: 0,
+        }
+    }
+
     fn push(&mut self, piece: Piece<'a>, part: Part, packed: u64, unpacked: u64, xxh3: u64) {
         self.table.segments.push(Segment {
             offset: self.offset,
@@ -89,7 +117,7 @@ impl<'a> Row<'a, '_> {
     }
 
     /// Segments made here and now.
-    fn made(&mut self, tars: Vec<Vec<u8>>, part: Part) -> Result<(), PackError> {
+    pub fn made(&mut self, tars: Vec<Vec<u8>>, part: Part) -> Result<(), PackError> {
         for tar in tars {
             let mut blocks = Vec::new();
             let packed = segments::encode(self.encoding, &tar, &mut blocks)?;
@@ -97,6 +125,17 @@ impl<'a> Row<'a, '_> {
             self.push(Piece::Bytes(blocks), part, packed, tar.len() as u64, xxh3);
         }
         Ok(())
+    }
+
+    /// A segment that is there already.
+    pub fn copied(&mut self, copied: Copied<'a>, part: Part) {
+        let SegmentRef {
+            packed,
+            unpacked,
+            xxh3,
+            ..
+        } = copied.segment;
+        self.push(Piece::Copy(copied), part, packed, unpacked, xxh3);
     }
 
     fn base_record(&mut self, record: Option<&(String, Vec<u8>)>) -> Result<(), PackError> {
@@ -132,26 +171,21 @@ impl<'a> Row<'a, '_> {
         }
         let id = Part::Component(number as u32);
         for (number, segment) in component.segments.iter().enumerate() {
-            let piece = Piece::Segment {
-                part,
-                number,
+            let copied = Copied {
+                backing: &part.segments,
                 segment: segment.clone(),
+                number,
+                from: Origin::Component(part),
             };
-            self.push(piece, id, segment.packed, segment.unpacked, segment.xxh3);
+            self.copied(copied, id);
         }
         Ok(())
     }
 
-    /// The last segment: `.complete` with the table of all others.
-    fn tail(&mut self, contents: &Contents) -> Result<(), PackError> {
-        let (blocks, tar) = tail::write(&self.table, &contents.complete)?;
+    /// The last segment with its bytes of tar, the frame's header in front, its last block behind.
+    pub fn close(mut self, (blocks, tar): (Vec<u8>, u64)) -> Laid<'a> {
         let (packed, xxh3) = (blocks.len() as u64, segments::xxh3(&blocks));
         self.push(Piece::Bytes(blocks), Part::Tail, packed, tar, xxh3);
-        Ok(())
-    }
-
-    /// Frame header in front, last block behind.
-    fn close(self) -> Laid<'a> {
         let header = frame_header(self.unpacked, self.encoding.window_log);
         let size = self.offset + LAST_BLOCK.len() as u64;
         let mut pieces = vec![Piece::Bytes(header.to_vec())];
@@ -163,11 +197,7 @@ impl<'a> Row<'a, '_> {
 
 /// The tar bytes of the first segments: bundle.json, files.jsonl, the root and all folders.
 fn head(contents: &Contents, encoding: &Encoding) -> Result<Vec<Vec<u8>>, TarEntryError> {
-    let mut cutter = Cutter {
-        limit: encoding.segment_size as usize,
-        done: Vec::new(),
-        tar: Vec::new(),
-    };
+    let mut cutter = Cutter::new(encoding);
     for (path, bytes) in [
         (BUNDLE_JSON, &contents.bundle_json),
         (manifest::FILES, &contents.files),
@@ -176,10 +206,17 @@ fn head(contents: &Contents, encoding: &Encoding) -> Result<Vec<Vec<u8>>, TarEnt
         let header = tar_entry::header(path, &EntryKind::File, 0o644, bytes.len() as u64)?;
         cutter.entry(&header, bytes);
     }
-    let folders = contents.folders.iter().map(String::as_str);
-    for path in std::iter::once("").chain(folders) {
-        cutter.entry(&tar_entry::header(path, &EntryKind::Dir, 0o755, 0)?, &[]);
-    }
+    cutter.folders(&contents.folders)?;
+    Ok(cutter.finish())
+}
+
+/// The tar bytes of the root and of folders.
+pub(super) fn folders(
+    folders: &BTreeSet<String>,
+    encoding: &Encoding,
+) -> Result<Vec<Vec<u8>>, PackError> {
+    let mut cutter = Cutter::new(encoding);
+    cutter.folders(folders).map_err(own)?;
     Ok(cutter.finish())
 }
 
@@ -191,6 +228,22 @@ struct Cutter {
 }
 
 impl Cutter {
+    fn new(encoding: &Encoding) -> Self {
+        Self {
+            limit: encoding.segment_size as usize,
+            done: Vec::new(),
+            tar: Vec::new(),
+        }
+    }
+
+    fn folders(&mut self, folders: &BTreeSet<String>) -> Result<(), TarEntryError> {
+        let folders = folders.iter().map(String::as_str);
+        for path in std::iter::once("").chain(folders) {
+            self.entry(&tar_entry::header(path, &EntryKind::Dir, 0o755, 0)?, &[]);
+        }
+        Ok(())
+    }
+
     fn entry(&mut self, header: &[u8], content: &[u8]) {
         if self.tar.len() + header.len() > self.limit {
             self.cut();

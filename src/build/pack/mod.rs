@@ -6,10 +6,13 @@
 
 mod contents;
 mod laid;
+mod layers;
 mod side;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+pub use layers::{PackedLayer, split};
 
 use crate::base::digest::Digest;
 use crate::base::fs::{self, FsError};
@@ -18,6 +21,7 @@ use crate::base::segments::{Encoding, SegmentError};
 use crate::build::assemble::Placed;
 use crate::build::audit::Audited;
 use crate::formats::bundle::{Bundle, BundleFacts, BundleJsonError};
+use crate::formats::bundle_reader::BundleReadError;
 use crate::formats::manifest::ManifestError;
 use crate::formats::recorded::RecordedError;
 use crate::formats::tail::TailError;
@@ -92,6 +96,40 @@ pub enum PackError {
         name: String,
         /// Number of the segment.
         segment: usize,
+    },
+    /// A bundle's segments could not be read.
+    #[error("could not read the segments of {path}", path = .path.display())]
+    ReadBundle {
+        /// The bundle.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A bundle whose segments are not those that were written.
+    #[error("{path} is damaged: segment {segment} has another checksum", path = .path.display())]
+    DamagedBundle {
+        /// The bundle.
+        path: PathBuf,
+        /// Number of the segment.
+        segment: usize,
+    },
+    /// A file that is no bundle whose layers could be written.
+    #[error("could not read the bundle {path}", path = .path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<BundleReadError>,
+    },
+    /// A bundle that cannot be split.
+    #[error("{path} cannot be split into layers: {what}", path = .path.display())]
+    Layers {
+        /// The bundle.
+        path: PathBuf,
+        /// Why not.
+        what: &'static str,
     },
     /// Facts and segments of a component contradict each other.
     #[error("component {name} does not hold together: {what}")]
@@ -183,17 +221,7 @@ pub fn pack_parts(
     let contents = contents::contents(parts, request)?;
     let laid = laid::lay(parts, &contents, &request.encoding)?;
     let path = request.out_dir.join(contents.bundle.file_name());
-    fs::create_dir_all(&request.out_dir)?;
-    // Drafts of killed runs; then whether it can be written to at all, which says more than that there is no room.
-    fs::sweep_drafts(&request.out_dir)?;
-    drop(fs::Draft::new(&path)?);
-    let free = fs::free_space(&request.out_dir)?;
-    if free < laid.size {
-        let needed = laid.size;
-        return Err(PackError::Room { path, needed, free });
-    }
-    side::remove(&path)?;
-    let sha256 = write::write(&laid, &path, progress)?;
+    let sha256 = put(&laid, &path, progress)?;
     let packed = PackedBundle {
         size: laid.size,
         sha256,
@@ -204,4 +232,23 @@ pub fn pack_parts(
     };
     side::write(&packed)?;
     Ok(packed)
+}
+
+/// Writes a laid-out file where there is room for it. What stood beside an older one of its name is gone then.
+fn put(laid: &laid::Laid, path: &Path, progress: &Progress) -> Result<Digest, PackError> {
+    let out_dir = fs::parent(path);
+    fs::create_dir_all(out_dir)?;
+    // Drafts of killed runs; then whether it can be written to at all, which says more than that there is no room.
+    fs::sweep_drafts(out_dir)?;
+    drop(fs::Draft::new(path)?);
+    let free = fs::free_space(out_dir)?;
+    if free < laid.size {
+        return Err(PackError::Room {
+            path: path.to_owned(),
+            needed: laid.size,
+            free,
+        });
+    }
+    side::remove(path)?;
+    write::write(laid, path, progress)
 }

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{PackError, PackedBundle};
+use crate::base::digest::Digest;
 use crate::base::fs;
 use crate::formats::bundle::{Announcement, PackedRecord};
 
@@ -29,7 +30,6 @@ pub(super) fn remove(bundle: &Path) -> Result<(), PackError> {
 /// Writes them.
 pub(super) fn write(packed: &PackedBundle) -> Result<(), PackError> {
     let file = packed.bundle.file_name();
-    let sum = format!("{}  {file}\n", packed.sha256);
     let announcement = Announcement {
         bundle: packed.bundle.clone(),
         packed: PackedRecord {
@@ -39,9 +39,15 @@ pub(super) fn write(packed: &PackedBundle) -> Result<(), PackError> {
             identity: packed.identity,
         },
     };
-    let contents = [sum.into_bytes(), announcement.to_bytes()?];
-    for (path, bytes) in paths(&packed.path).iter().zip(contents) {
-        fs::write(path, &bytes)?;
+    put(&packed.path, &packed.sha256, &announcement.to_bytes()?)
+}
+
+/// Writes the files beside a bundle or a layer.
+pub(super) fn put(file: &Path, sha256: &Digest, json: &[u8]) -> Result<(), PackError> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let sum = format!("{sha256}  {name}\n");
+    for (path, bytes) in paths(file).iter().zip([sum.as_bytes(), json]) {
+        fs::write(path, bytes)?;
     }
     Ok(())
 }

@@ -9,14 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 
 use super::PackError;
-use super::laid::{Laid, Piece};
+use super::laid::{Copied, Laid, Origin, Piece};
 use crate::base::digest::{Digest, Hasher};
 use crate::base::fs::{At, Draft, File, ReadAt, write_behind};
 use crate::base::progress::{Progress, Task};
 use crate::base::segments::Xxh3;
-use crate::build::assemble::Placed;
 use crate::build::ingest::store::Backing;
-use crate::formats::component::SegmentRef;
 
 /// Bytes copied at once.
 const PART: usize = 256 << 10;
@@ -78,7 +76,7 @@ fn write_out(file: &File, ranges: Receiver<Range<u64>>, over: &AtomicBool) {
 enum Told<'a> {
     Bytes(Vec<u8>),
     /// The bytes since the last end were this segment of it.
-    Segment(&'a Placed, usize, &'a SegmentRef),
+    Segment(&'a Copied<'a>),
     /// They were not of any.
     Other,
 }
@@ -106,23 +104,19 @@ impl<'a> Copying<'a, '_> {
                     done.at("write", self.path)?;
                     self.told.send(Told::Other)
                 }
-                Piece::Segment {
-                    part,
-                    number,
-                    segment,
-                } => {
-                    let (offset, len) = (segment.offset, segment.packed);
-                    let done = match &part.segments {
+                Piece::Copy(one) => {
+                    let (offset, len) = (one.segment.offset, one.segment.packed);
+                    let done = match one.backing {
                         Backing::File { file, .. } => self.from(&**file, offset, len),
                         Backing::Memory(bytes) => self.from(&bytes[..], offset, len),
                     };
                     match done {
                         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-                            return Err(unreadable(part, e));
+                            return Err(one.unreadable(e));
                         }
                         done => done.at("write", self.path)?,
                     }
-                    self.told.send(Told::Segment(part, *number, segment))
+                    self.told.send(Told::Segment(one))
                 }
             };
             if listens.is_err() {
@@ -166,13 +160,9 @@ fn digest(heard: Receiver<Told<'_>>, give: &Sender<Vec<u8>>) -> Result<Digest, P
                 // It is only memory to use again.
                 let _ = give.send(bytes);
             }
-            Told::Segment(part, segment, wanted) => {
-                if std::mem::take(&mut own).finish() != wanted.xxh3 {
-                    return Err(PackError::Damaged {
-                        key: part.component.key,
-                        name: part.label(),
-                        segment,
-                    });
+            Told::Segment(one) => {
+                if std::mem::take(&mut own).finish() != one.segment.xxh3 {
+                    return Err(one.damaged());
                 }
             }
             Told::Other => own = Xxh3::default(),
@@ -181,7 +171,34 @@ fn digest(heard: Receiver<Told<'_>>, give: &Sender<Vec<u8>>) -> Result<Digest, P
     Ok(whole.finish())
 }
 
-fn unreadable(part: &Placed, source: io::Error) -> PackError {
-    let name = part.label();
-    PackError::Read { name, source }
+impl Copied<'_> {
+    fn unreadable(&self, source: io::Error) -> PackError {
+        match self.from {
+            Origin::Component(part) => PackError::Read {
+                name: part.label(),
+                source,
+            },
+            Origin::Bundle(path) => PackError::ReadBundle {
+                path: path.to_owned(),
+                source,
+            },
+        }
+    }
+
+    fn damaged(&self) -> PackError {
+        let segment = self.number;
+        match self.from {
+            Origin::Component(part) => PackError::Damaged {
+                key: part.component.key,
+                name: part.label(),
+                segment,
+            },
+            Origin::Bundle(path) => PackError::DamagedBundle {
+                path: path.to_owned(),
+                segment,
+            },
+        }
+    }
 }
+<<<<<<< HEAD
+=======

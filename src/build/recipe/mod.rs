@@ -22,7 +22,7 @@ pub use file::{
     InterpreterSpec, PackageGroup, RecipeFile, SizeKeys, SourceSpec, StartupHook, TargetSpec,
     Waiver, WheelWaiver,
 };
-pub use place::{embedded_names, embedded_text};
+pub use place::{embedded_names, embedded_source, embedded_text};
 pub use wanted::{Index, Wanted, Wish};
 
 /// Largest recipe file that is read.

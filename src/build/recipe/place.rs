@@ -9,6 +9,9 @@ use crate::base::fs;
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/recipes");
 
+/// What the built-in recipes take their source from.
+static EXAMPLES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/examples");
+
 pub(super) fn find(asked: &str, dir: &Path) -> Result<Recipe, RecipeError> {
     if asked.contains('/') || asked.strip_suffix(".toml").is_some() {
         let path = dir.join(asked);
@@ -31,6 +34,22 @@ pub(super) fn find(asked: &str, dir: &Path) -> Result<Recipe, RecipeError> {
 /// A file of the `recipes` folder that is built in: a recipe or a lock.
 pub fn embedded_text(file_name: &str) -> Option<&'static str> {
     BUILT_IN.get_file(file_name)?.contents_utf8()
+}
+
+/// The files of a folder that a built-in recipe names as its source, by path, sorted; none where it is not built in.
+pub fn embedded_source(path: &str) -> Option<Vec<(String, &'static [u8])>> {
+    let root = Path::new(path.strip_prefix("../examples/")?);
+    let mut folders = vec![EXAMPLES.get_dir(root)?];
+    let mut out = Vec::new();
+    while let Some(folder) = folders.pop() {
+        folders.extend(folder.dirs());
+        for file in folder.files() {
+            let below = file.path().strip_prefix(root).ok()?.to_str()?;
+            out.push((below.to_owned(), file.contents()));
+        }
+    }
+    out.sort();
+    Some(out)
 }
 
 /// Names of the recipes that are built in.

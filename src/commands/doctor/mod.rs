@@ -101,9 +101,10 @@ pub fn unknown_gpu(host: &Host) -> Failure {
 
 /// Examines the host the arguments name, with the libraries that the offers ask for.
 pub fn host(args: &HostArgs, offers: &[Offer]) -> Result<Host, Failure> {
-    let top = std::path::absolute(&args.root)?;
+    let top = std::path::absolute(&args.sysroot)?;
     let root = Root::open(&top)?;
-    let place = args.at.as_deref().map(std::path::absolute).transpose()?;
+    let place = args.store.root.as_deref();
+    let place = place.map(std::path::absolute).transpose()?;
     let question = Question {
         gpus: args.gpu.clone(),
         driver: args.driver.clone(),

@@ -11,6 +11,7 @@ use crate::base::fs;
 use crate::formats::bundle_reader::BundleReader;
 use crate::formats::component::EntryKind;
 use crate::formats::segment_table::Part;
+use crate::formats::self_extracting;
 
 /// Larger files of an archive go to a file on disk.
 const IN_MEMORY: u64 = 64 << 20;
@@ -31,6 +32,7 @@ pub fn each(path: &Path, scratch: &Path, look: &mut dyn FnMut(&str, &[u8])) -> a
     let map = fs::map(&file, path)?;
     match map.get(..4) {
         Some(b"\x28\xb5\x2f\xfd") => bundle(file),
+        Some(b"#!/b") if map.starts_with(self_extracting::MAGIC.as_bytes()) => bundle(file),
         Some(b"PK\x03\x04") => return wheel(path, scratch, look),
         _ => {
             look("", &map);
@@ -40,8 +42,8 @@ pub fn each(path: &Path, scratch: &Path, look: &mut dyn FnMut(&str, &[u8])) -> a
     .and_then(|reader| components(&reader, scratch, look))
 }
 
-fn bundle(file: fs::File) -> anyhow::Result<BundleReader<fs::File>> {
-    Ok(BundleReader::open(file)?)
+fn bundle(file: fs::File) -> anyhow::Result<BundleReader<fs::Window>> {
+    Ok(BundleReader::open(self_extracting::payload(file))?)
 }
 
 fn folder(path: &Path, below: &str, look: &mut dyn FnMut(&str, &[u8])) -> anyhow::Result<()> {
@@ -91,7 +93,7 @@ fn wheel(path: &Path, scratch: &Path, look: &mut dyn FnMut(&str, &[u8])) -> anyh
 }
 
 fn components(
-    reader: &BundleReader<fs::File>,
+    reader: &BundleReader<fs::Window>,
     scratch: &Path,
     look: &mut dyn FnMut(&str, &[u8]),
 ) -> anyhow::Result<()> {

@@ -6,7 +6,10 @@ mod says;
 
 use std::sync::Arc;
 
-use super::{Answer, Outcome, evidence, report, terminal};
+use serde::Serialize;
+
+use super::{Answer, Failure, Outcome, evidence, report, self_extract, terminal};
+use crate::base::fs;
 use crate::base::progress::Progress;
 use crate::build::assemble::{Merge, Merged, Placed, Tree, merge};
 use crate::build::audit::{Audited, Rejected, audit};
@@ -14,7 +17,7 @@ use crate::build::ingest::engine::in_memory;
 use crate::build::ingest::inputs::{Input, ingest, leave_out};
 use crate::build::ingest::sidecar;
 use crate::build::ingest::store::Stored;
-use crate::build::pack::{PackError, PackedBundle, pack};
+use crate::build::pack::{PackError, PackedBundle, PackedLayer, pack, split};
 use crate::cli::{Global, MakeArgs};
 use job::Job;
 
@@ -35,7 +38,8 @@ pub fn run(args: &MakeArgs, global: &Global) -> Answer {
         Ok(made) => made,
     };
     evidence::made(&made.packed, &made.audited)?;
-    report::answer(global, &says::made(&job, &made), |said| {
+    let further = further(args, &made.packed, &progress)?;
+    report::answer(global, &says::made(&job, &made, further), |said| {
         says::made_text(said, global.verbose > 0)
     })?;
     Ok(Outcome::Done)
@@ -45,6 +49,33 @@ pub fn run(args: &MakeArgs, global: &Global) -> Answer {
 struct Made {
     packed: PackedBundle,
     audited: Audited,
+}
+
+/// Further forms of a bundle that were asked for.
+#[derive(Debug, Default, Serialize)]
+struct Further {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layers: Option<[PackedLayer; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    self_extracting: Option<self_extract::Written>,
+}
+
+fn further(
+    args: &MakeArgs,
+    packed: &PackedBundle,
+    progress: &Progress,
+) -> Result<Further, Failure> {
+    let mut out = Further::default();
+    if args.layers {
+        let dir = fs::parent(&packed.path);
+        out.layers = Some(split(&packed.path, dir, progress)?);
+    }
+    if args.self_extract {
+        let (path, program) = (&packed.path, args.program.as_deref());
+        let written = self_extract::write(path, args.target.arch, None, program, progress)?;
+        out.self_extracting = Some(written);
+    }
+    Ok(out)
 }
 
 /// Why there is no bundle.

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::Made;
 use super::job::Job;
+use super::{Further, Made};
 use crate::base::digest::Digest;
 use crate::base::finding::{Finding, Severity};
 use crate::build::audit::{Rejected, Report};
 use crate::commands::report::{finding_text, size};
+use crate::commands::{layers, self_extract};
 
 /// A finished bundle.
 #[derive(Debug, Serialize)]
@@ -26,10 +27,12 @@ pub struct Said {
     interpreter: String,
     components: usize,
     audit: Report,
+    #[serde(flatten)]
+    further: Further,
 }
 
 /// What is said of a finished bundle.
-pub fn made(job: &Job, made: &Made) -> Said {
+pub fn made(job: &Job, made: &Made, further: Further) -> Said {
     let bundle = &made.packed.bundle;
     Said {
         schema_version: 1,
@@ -48,6 +51,7 @@ pub fn made(job: &Job, made: &Made) -> Said {
         ),
         components: bundle.components.len(),
         audit: made.audited.report().clone(),
+        further,
     }
 }
 
@@ -84,6 +88,12 @@ pub fn made_text(said: &Said, notes: bool) -> String {
         );
     }
     let _ = writeln!(out, "  sha256 {}", said.sha256);
+    let Further {
+        layers,
+        self_extracting,
+    } = &said.further;
+    out.extend(layers.as_ref().map(|made| layers::text(made)));
+    out.extend(self_extracting.as_ref().map(self_extract::text));
     out
 }
 

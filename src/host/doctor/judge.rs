@@ -57,6 +57,44 @@ pub struct Judged {
     pub gpus: Vec<OnGpu>,
 }
 
+/// Codes of what another start of the container or job may bring: no reason against having the bundle on the disk.
+const PASSING: [&str; 6] = [
+    "device-missing",
+    "device-no-rights",
+    "driver-missing",
+    "gpus-hidden",
+    "libcuda-missing",
+    "mig-without-instances",
+];
+
+/// Codes of what unpacking finds out by itself, and counts more exactly.
+const OF_THE_PLACE: [&str; 4] = [
+    "no-inodes",
+    "no-space",
+    "place-noexec",
+    "place-not-writable",
+];
+
+impl Judged {
+    fn errors(&self) -> impl Iterator<Item = &Finding> {
+        let errors = self.reasons.iter();
+        errors.filter(|reason| reason.severity == Severity::Error)
+    }
+
+    /// Why the bundle should not even be unpacked here.
+    pub fn against_unpacking(&self) -> Vec<Finding> {
+        let is_against = |code: &str| !PASSING.contains(&code) && !OF_THE_PLACE.contains(&code);
+        let against = self.errors().filter(|reason| is_against(&reason.code));
+        against.cloned().collect()
+    }
+
+    /// Why it would not run as this process was started.
+    pub fn passing(&self) -> impl Iterator<Item = &Finding> {
+        self.errors()
+            .filter(|reason| PASSING.contains(&reason.code.as_str()))
+    }
+}
+
 /// Compares. `unpacked` is true for a bundle that lies unpacked: no room is needed for it.
 pub fn judge(host: &Host, bundle: &Bundle, unpacked: bool) -> Judged {
     if let Some(reason) = system::architecture(host, bundle.facts.target.arch) {

@@ -6,6 +6,7 @@ use crate::base::digest::Digest;
 use crate::base::fs::FsError;
 use crate::base::http::{HttpError, Redacted};
 use crate::formats::bundle_reader::BundleReadError;
+use crate::formats::component::Layer;
 use crate::formats::tar_reader::TarReadError;
 use crate::host::store::HostStoreError;
 
@@ -47,6 +48,16 @@ pub enum InstallError {
         #[source]
         source: TarReadError,
     },
+    /// A component that is in none of the files given, nor in the store.
+    #[error("component {component} is in the {} layer, which neither these files nor the store have", layer.name())]
+    NoComponent {
+        /// Name of the component.
+        component: String,
+        /// Its layer.
+        layer: Layer,
+        /// The id of that layer.
+        id: Option<Digest>,
+    },
     /// An entry that is not what the bundle's list says.
     #[error("component {component} is refused: {path:?} {what}")]
     Entry {
@@ -85,6 +96,12 @@ pub enum InstallError {
         /// How many more the file system can hold.
         free: u64,
     },
+    /// Something stands where a bundle would be unpacked.
+    #[error("{} is there already", path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Programs would not run there.
     #[error("the file system of {} is mounted noexec: nothing on it can be run", path.display())]
     Noexec {
@@ -115,8 +132,16 @@ impl InstallError {
                 "free some space (`bundler gc` takes away what no bundle needs), or choose another place with --root DIR"
             }
             Self::Noexec { .. } => "choose another place with --root DIR",
+            Self::Exists { .. } => "take it away, or choose another folder with --prefix DIR",
             Self::Read(_) | Self::Archive { .. } | Self::Entry { .. } => {
                 "get the bundle again and compare it with its .sha256 file"
+            }
+            Self::NoComponent { layer, id, .. } => {
+                let name = layer.name();
+                let id = id.map_or_else(String::new, |id| format!(" (its id is {id})"));
+                return Some(format!(
+                    "name the file or address of its {name} layer too{id}"
+                ));
             }
             Self::Changed { .. } => "run the same command again",
             Self::Source { hint, .. } => return hint.clone(),

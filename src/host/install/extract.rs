@@ -2,16 +2,15 @@
 //! the bundle's list. Memory is bounded by the number of threads and the size of the largest segment.
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{InstallError, InstallOptions, Plan};
+use super::{InstallError, InstallOptions, Material, Plan};
 use crate::base::digest::Hasher;
 use crate::base::fs::{self, At, Confined, ReadAt};
 use crate::base::progress::{Progress, Task};
-use crate::formats::bundle_reader::BundleReader;
 use crate::formats::component::EntryKind;
 use crate::formats::manifest::Row;
 use crate::formats::tar_reader::{Entries, TarEntry};
@@ -25,12 +24,49 @@ const MEMORY: u64 = 384 << 20;
 /// Bytes written between two pushes to the disk: it works from the start instead of at the end.
 const PUSH: u64 = 128 << 20;
 
+/// Where components are written.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Goal<'a> {
+    /// For a store: each into a folder named by its id, below this one; files without write bits, because bundles share them.
+    Components(&'a Path),
+    /// All into this folder, which is there.
+    Tree(&'a Path),
+}
+
+impl Goal<'_> {
+    fn path(self) -> PathBuf {
+        match self {
+            Self::Components(path) | Self::Tree(path) => path.to_owned(),
+        }
+    }
+
+    fn mode(self, listed: u32) -> u32 {
+        match self {
+            Self::Components(_) => stored(listed),
+            Self::Tree(_) => listed,
+        }
+    }
+}
+
 /// Writes the components `missing` into folders of `draft` named by their ids.
 pub(crate) fn extract<R: ReadAt>(
-    reader: &BundleReader<R>,
+    material: &Material<'_, R>,
     plan: &Plan,
     missing: &[usize],
     draft: &Path,
+    options: &InstallOptions,
+    progress: &Progress,
+) -> Result<(), InstallError> {
+    let goal = Goal::Components(draft);
+    extract_to(material, plan, missing, goal, options, progress)
+}
+
+/// Writes components.
+pub(super) fn extract_to<R: ReadAt>(
+    material: &Material<'_, R>,
+    plan: &Plan,
+    missing: &[usize],
+    goal: Goal<'_>,
     options: &InstallOptions,
     progress: &Progress,
 ) -> Result<(), InstallError> {
@@ -38,9 +74,9 @@ pub(crate) fn extract<R: ReadAt>(
     order.sort_by_key(|number| std::cmp::Reverse(plan.record(*number).unpacked));
     let total = order.iter().map(|n| plan.record(*n).unpacked).sum();
     let work = Work {
-        reader,
+        material,
         plan,
-        draft,
+        goal,
         options,
         order,
         next: AtomicUsize::new(0),
@@ -79,16 +115,16 @@ fn push<R: ReadAt>(work: &Work<'_, R>, running: &AtomicUsize) {
             continue;
         }
         pushed = written;
-        if let Err(error) = fs::sync_file_system(work.draft) {
+        if let Err(error) = fs::sync_file_system(&work.goal.path()) {
             work.fail(error.into());
         }
     }
 }
 
 struct Work<'a, R> {
-    reader: &'a BundleReader<R>,
+    material: &'a Material<'a, R>,
     plan: &'a Plan,
-    draft: &'a Path,
+    goal: Goal<'a>,
     options: &'a InstallOptions,
     order: Vec<usize>,
     next: AtomicUsize,
@@ -100,9 +136,7 @@ struct Work<'a, R> {
 
 impl<R: ReadAt> Work<'_, R> {
     fn threads(&self) -> usize {
-        let segments = &self.reader.table().segments;
-        let largest = segments.iter().map(|s| 2 * s.packed + s.unpacked).max();
-        let by_memory = (MEMORY / largest.unwrap_or(1).max(1)).max(1) as usize;
+        let by_memory = (MEMORY / self.material.largest().max(1)).max(1) as usize;
         self.options
             .jobs
             .max(1)
@@ -130,10 +164,13 @@ impl<R: ReadAt> Work<'_, R> {
 
     fn component(&self, number: usize) -> Result<(), InstallError> {
         let name = &self.plan.record(number).name;
-        let path = self.draft.join(self.plan.id(number).to_string());
-        fs::create_dir(&path)?;
+        let mut path = self.goal.path();
+        if matches!(self.goal, Goal::Components(_)) {
+            path.push(self.plan.id(number).to_string());
+            fs::create_dir(&path)?;
+        }
         let mut target = Confined::open(&path, self.options.way)?;
-        let mut entries = self.reader.component(number as u32);
+        let mut entries = self.material.component(self.plan, number)?;
         let archive = |source| InstallError::Archive {
             component: name.clone(),
             source,
@@ -165,7 +202,7 @@ impl<R: ReadAt> Work<'_, R> {
                         .map_err(bad)?;
                 }
                 EntryKind::Symlink { target: goal } => target.make_symlink(&entry.path, goal)?,
-                EntryKind::Hardlink { target: goal } => hard_link(&mut target, goal, row)?,
+                EntryKind::Hardlink { target: goal } => self.hard_link(&mut target, goal, row)?,
                 EntryKind::Dir => return Err(bad("is a folder, which components do not hold")),
             }
             seen += 1;
@@ -190,7 +227,7 @@ impl<R: ReadAt> Work<'_, R> {
             return Ok(Err("has another size than the list of files says"));
         }
         let path = target.path().join(&entry.path);
-        let mut file = target.make_file(&entry.path, stored(entry.mode))?;
+        let mut file = target.make_file(&entry.path, self.goal.mode(entry.mode))?;
         let mut hasher = Hasher::new();
         let mut content = entries.content();
         loop {
@@ -220,23 +257,23 @@ impl<R: ReadAt> Work<'_, R> {
             Ok(Err("has other bytes than the list of files says"))
         }
     }
+
+    fn hard_link(&self, target: &mut Confined, goal: &str, row: &Row) -> Result<(), InstallError> {
+        let path = target.path().join(&row.path);
+        match target.link_own(goal, &row.path) {
+            Ok(()) => Ok(()),
+            Err(e) if super::tree::cannot_link(&e) => {
+                let mut from = target.open_file(goal)?;
+                let mut to = target.make_file(&row.path, self.goal.mode(row.mode))?;
+                std::io::copy(&mut from, &mut to).at("write", &path)?;
+                Ok(())
+            }
+            Err(e) => Err(e).at("link", &path).map_err(InstallError::File),
+        }
+    }
 }
 
 /// The mode a file has in the store: without write bits, because several bundles share it.
 pub(crate) fn stored(mode: u32) -> u32 {
     mode & 0o555
-}
-
-fn hard_link(target: &mut Confined, goal: &str, row: &Row) -> Result<(), InstallError> {
-    let path = target.path().join(&row.path);
-    match target.link_own(goal, &row.path) {
-        Ok(()) => Ok(()),
-        Err(e) if super::tree::cannot_link(&e) => {
-            let mut from = target.open_file(goal)?;
-            let mut to = target.make_file(&row.path, stored(row.mode))?;
-            std::io::copy(&mut from, &mut to).at("write", &path)?;
-            Ok(())
-        }
-        Err(e) => Err(e).at("link", &path).map_err(InstallError::File),
-    }
 }

@@ -4,26 +4,29 @@
 
 mod error;
 mod extract;
+mod material;
 mod plan;
 mod remote;
 mod room;
 mod source;
 mod spool;
 mod tree;
+mod unpack;
 
 use std::path::{Path, PathBuf};
 
 pub use error::InstallError;
 pub(super) use extract::{extract, stored};
+pub use material::Material;
 pub use plan::Plan;
-pub use source::{Opened, install_from, open};
+pub use source::{Opened, open, open_here};
 pub use tree::Sharing;
 pub(super) use tree::{probe, put};
+pub use unpack::{Unpacked, unpack};
 
 use crate::base::digest::Digest;
 use crate::base::fs::{self, DraftDir, ReadAt, Way};
 use crate::base::progress::Progress;
-use crate::formats::bundle_reader::BundleReader;
 use crate::host::intact;
 use crate::host::store::{HostStoreError, Installed, Origin, Store};
 
@@ -38,8 +41,8 @@ pub struct InstallOptions {
     pub way: Way,
     /// The identity the bundle must have, where it is known from elsewhere.
     pub expected: Option<Digest>,
-    /// Where the bundle comes from, as `repair` will look for it.
-    pub origin: Option<String>,
+    /// Where the bundle comes from, as `repair` will look for it: its file or address, and those of layers.
+    pub origin: Vec<String>,
 }
 
 /// Where the segments of a bundle come from: at hand, or fetched on demand.
@@ -83,12 +86,11 @@ pub struct Receipt {
 /// Installs a bundle. The store must be held.
 pub fn install<R: ReadAt>(
     store: &Store,
-    reader: &BundleReader<R>,
-    supply: &dyn Supply,
+    material: &Material<'_, R>,
     options: &InstallOptions,
     progress: &Progress,
 ) -> Result<Receipt, InstallError> {
-    let plan = Plan::new(reader)?;
+    let plan = Plan::new(material.bundle())?;
     if let Some(expected) = options.expected
         && expected != plan.identity
     {
@@ -118,19 +120,11 @@ pub fn install<R: ReadAt>(
     let draft = DraftDir::new(&store.drafts())?;
     let sharing = tree::probe(draft.path(), options.copy)?;
     let (have, missing) = sort(store, &plan, options, progress)?;
-    let segments: Vec<usize> = missing
-        .iter()
-        .flat_map(|number| reader.segments_of(plan.part(*number)))
-        .collect();
-    room::check(
-        store.root(),
-        &plan,
-        &missing,
-        sharing,
-        supply.bytes(&segments),
-    )?;
-    supply.need(&segments)?;
-    extract(reader, &plan, &missing, draft.path(), options, progress)?;
+    material.has(&plan, &missing)?;
+    let to_fetch = material.bytes(&plan, &missing);
+    room::check(store.root(), &plan, &missing, sharing, to_fetch)?;
+    material.need(&plan, &missing)?;
+    extract(material, &plan, &missing, draft.path(), options, progress)?;
     let source = |number: usize| {
         if missing.contains(&number) {
             draft.path().join(plan.id(number).to_string())
@@ -139,7 +133,7 @@ pub fn install<R: ReadAt>(
         }
     };
     let tree = draft.path().join("tree");
-    tree::build(reader, &plan, &source, &tree, sharing, options)?;
+    tree::build(&plan, &source, &tree, sharing, options)?;
     fs::sync_file_system(draft.path())?;
     for number in &missing {
         put_component(store, &plan.id(*number), draft.path())?;
@@ -208,12 +202,13 @@ fn put_tree(tree: &PathBuf, to: &Path) -> Result<(), InstallError> {
 }
 
 fn remember(store: &Store, plan: &Plan, options: &InstallOptions) -> Result<(), HostStoreError> {
-    let Some(source) = options.origin.clone() else {
+    let [source, layers @ ..] = &*options.origin else {
         return Ok(());
     };
     let origin = Origin {
         schema_version: 1,
-        source,
+        source: source.clone(),
+        layers: layers.to_vec(),
         identity: plan.identity,
     };
     store.write_origin(&plan.name, &origin)

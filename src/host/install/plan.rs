@@ -12,10 +12,9 @@ use crate::base::digest::Digest;
 use crate::base::fs::ReadAt;
 use crate::formats::bundle::{BUNDLE_JSON, Bundle, ComponentRecord};
 use crate::formats::bundle_reader::{Begin, BundleReader};
-use crate::formats::component::{Entry, EntryKind, component_id};
-use crate::formats::manifest::{self, COMPLETE, FILES, LAYERS, Row};
+use crate::formats::component::{Entry, EntryKind, Layer, component_id};
+use crate::formats::manifest::{self, COMPLETE, FILES, LAYERS, LayerFile, Row};
 use crate::formats::recorded::FACTS;
-use crate::formats::segment_table::Part;
 use crate::host::store::name_of;
 
 /// A bundle whose description was checked.
@@ -128,6 +127,36 @@ impl Plan {
         self.rows[self.own.clone()].iter()
     }
 
+    /// The rows of the records of layers.
+    pub fn layer_rows(&self) -> impl Iterator<Item = &Row> {
+        self.own_rows()
+            .filter(|row| row.kind == EntryKind::File && row.path != FACTS)
+    }
+
+    /// The record of a layer, made from what it is a record of: it must be the one that is listed.
+    pub fn layer_record(&self, row: &Row) -> Result<Vec<u8>, InstallError> {
+        let wrong = || path(row, "it is no record of a layer of this bundle");
+        for layer in [Layer::Base, Layer::App] {
+            let numbers = (0..self.components()).filter(|n| self.record(*n).layer == layer);
+            let numbers: Vec<usize> = numbers.collect();
+            let ids: Vec<Digest> = numbers.iter().map(|n| self.id(*n)).collect();
+            let mut rows: Vec<&Row> = numbers.iter().flat_map(|n| self.rows_of(*n)).collect();
+            rows.sort_by(|a, b| a.path.cmp(&b.path));
+            let record = LayerFile {
+                schema_version: 1,
+                layer,
+                id: manifest::layer_id(&ids),
+                entries: rows.len() as u64,
+                sha256: Digest::of(&manifest::write_files(rows).map_err(|_| wrong())?),
+            };
+            let bytes = record.to_bytes().map_err(|_| wrong())?;
+            if row.path == record.path() && row.sha256 == Some(Digest::of(&bytes)) {
+                return Ok(bytes);
+            }
+        }
+        Err(wrong())
+    }
+
     /// All rows.
     pub fn rows(&self) -> &[Row] {
         &self.rows
@@ -141,10 +170,6 @@ impl Plan {
     /// What packing made: path and bytes.
     pub fn descriptions(&self) -> &[(&'static str, Vec<u8>)] {
         &self.descriptions
-    }
-
-    pub(crate) fn part(&self, number: usize) -> Part {
-        Part::Component(number as u32)
     }
 
     fn check_components(&self) -> Result<(), InstallError> {

@@ -9,11 +9,11 @@ use url::Url;
 
 use super::spool::Spool;
 use super::{InstallError, Supply};
-use crate::base::fs::ReadAt;
+use crate::base::fs::{ReadAt, Window};
 use crate::base::http::{Http, HttpError, Patience, Redacted, Request, Response};
 use crate::base::progress::{Progress, Task};
-use crate::formats::bundle_reader::BundleReader;
 use crate::formats::segment_table::{Part, Segment, SegmentTable};
+use crate::formats::segmented::Segmented;
 use crate::formats::tail;
 use crate::host::store::Store;
 
@@ -78,17 +78,17 @@ impl<'a> Remote<'a> {
             )?;
             server.tail(&spool)?;
         }
-        let table = BundleReader::open(spool.file())?.table().clone();
+        let (segmented, _) = Segmented::open(spool.file())?;
+        let table = segmented.table().clone();
         let remote = Self {
             server,
             spool,
             table,
             is_whole,
         };
-        let parts = [Part::Head, Part::Layer];
         let rows = remote.table.segments.iter().enumerate();
         let first: Vec<usize> = rows
-            .filter(|(_, segment)| parts.contains(&segment.part))
+            .filter(|(_, segment)| segment.part == Part::Head)
             .map(|(number, _)| number)
             .collect();
         remote.need(&first)?;
@@ -96,8 +96,8 @@ impl<'a> Remote<'a> {
     }
 
     /// The file as it can be read so far.
-    pub(super) fn reader(&self) -> Result<BundleReader<&crate::base::fs::File>, InstallError> {
-        Ok(BundleReader::open(self.spool.file())?)
+    pub(super) fn file(&self) -> &Window {
+        self.spool.file()
     }
 
     /// The bundle is installed: what arrived is not needed any more.

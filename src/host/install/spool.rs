@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use url::Url;
 
 use crate::base::digest::Digest;
-use crate::base::fs::{self, At, File, FsResult, ReadAt};
+use crate::base::fs::{self, At, FsResult, ReadAt, Window};
 use crate::base::segments::xxh3;
 use crate::formats::segment_table::Segment;
 use crate::host::store::Store;
@@ -18,7 +18,7 @@ const BLOCK: u64 = 4096;
 /// What arrived of one bundle.
 #[derive(Debug)]
 pub(super) struct Spool {
-    file: File,
+    file: Window,
     path: PathBuf,
 }
 
@@ -31,19 +31,23 @@ impl Spool {
         name.truncate(32);
         let path = dir.join(format!("{name}.part"));
         let file = fs::open_rw(&path)?;
-        let spool = Self { file, path };
-        spool.file.set_len(size).at("make room in", &spool.path)?;
+        let spool = Self {
+            file: Window::from(file, 0),
+            path,
+        };
+        let file = spool.file.file();
+        file.set_len(size).at("make room in", &spool.path)?;
         Ok(spool)
     }
 
     /// The file.
-    pub(super) fn file(&self) -> &File {
+    pub(super) fn file(&self) -> &Window {
         &self.file
     }
 
     /// Whether all of a segment is here.
     pub(super) fn has(&self, segment: &Segment) -> bool {
-        if fs::data_end(&self.file, segment.offset) < segment.offset + segment.packed {
+        if fs::data_end(self.file.file(), segment.offset) < segment.offset + segment.packed {
             return false;
         }
         let mut blocks = vec![0; segment.packed as usize];
@@ -54,7 +58,7 @@ impl Spool {
     /// Up to where a segment that is not whole arrived; its offset if that cannot be known.
     pub(super) fn arrived(&self, segment: &Segment) -> u64 {
         let end = segment.offset + segment.packed;
-        let data = fs::data_end(&self.file, segment.offset);
+        let data = fs::data_end(self.file.file(), segment.offset);
         if data >= end {
             // All there, and not the right bytes.
             return segment.offset;
@@ -65,7 +69,7 @@ impl Spool {
 
     /// Writes bytes that arrived.
     pub(super) fn write(&self, bytes: &[u8], at: u64) -> FsResult<()> {
-        let done: io::Result<()> = fs::write_all_at(&self.file, bytes, at);
+        let done: io::Result<()> = fs::write_all_at(self.file.file(), bytes, at);
         done.at("write", &self.path)
     }
 

@@ -7,17 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::extract::stored;
 use super::{InstallError, InstallOptions, Plan};
-use crate::base::digest::Digest;
-use crate::base::fs::{self, At, Confined, ReadAt, Way};
-use crate::formats::bundle_reader::{BundleReadError, BundleReader};
+use crate::base::fs::{self, At, Confined, Way};
 use crate::formats::component::EntryKind;
 use crate::formats::manifest::{COMPLETE, Row};
 use crate::formats::recorded::FACTS;
-use crate::formats::segment_table::Part;
-use crate::formats::tar_reader::{Ends, Entries};
-
-/// No record of a layer is larger.
-const MAX_RECORD: u64 = 1 << 20;
 
 /// How a tree holds files that components hold too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +58,7 @@ pub(super) fn cannot_link(error: &io::Error) -> bool {
 }
 
 /// Builds the tree in `path`; `source` gives the folder of a component.
-pub(super) fn build<R: ReadAt>(
-    reader: &BundleReader<R>,
+pub(super) fn build(
     plan: &Plan,
     source: &(dyn Fn(usize) -> PathBuf + Sync),
     path: &Path,
@@ -106,12 +98,19 @@ pub(super) fn build<R: ReadAt>(
             Err(fault) => std::panic::resume_unwind(fault),
         })
     })?;
-    records(reader, plan, &mut tree)?;
+    write_own(plan, &mut tree)
+}
+
+/// Writes what belongs to no component: records of layers, facts, the descriptions; `.complete` last.
+pub(super) fn write_own(plan: &Plan, tree: &mut Confined) -> Result<(), InstallError> {
+    for row in plan.layer_rows() {
+        write(tree, &row.path, &plan.layer_record(row)?)?;
+    }
     if let Some(facts) = plan.facts() {
-        write(&mut tree, FACTS, facts)?;
+        write(tree, FACTS, facts)?;
     }
     for (name, bytes) in &plan.descriptions {
-        write(&mut tree, name, bytes)?;
+        write(tree, name, bytes)?;
     }
     Ok(())
 }
@@ -145,36 +144,6 @@ pub(crate) fn put(
         io::copy(&mut old, &mut new).at("write", &path)?;
     }
     Ok(())
-}
-
-/// The records of layers, from the bundle's own segments.
-fn records<R: ReadAt>(
-    reader: &BundleReader<R>,
-    plan: &Plan,
-    tree: &mut Confined,
-) -> Result<(), InstallError> {
-    let stream = reader.stream(reader.segments_of(Part::Layer));
-    let mut entries = Entries::new(stream, Ends::Entry);
-    let mut wanted = plan
-        .own_rows()
-        .filter(|row| row.kind == EntryKind::File && row.path != FACTS);
-    while let Some(entry) = entries.next_entry().map_err(BundleReadError::from)? {
-        let bytes = entries
-            .read_content(MAX_RECORD)
-            .map_err(BundleReadError::from)?;
-        let row = wanted.find(|row| row.path == entry.path);
-        if row.is_none_or(|row| row.sha256 != Some(Digest::of(&bytes)) || row.mode != entry.mode) {
-            let what = format!("{:?} is not the record of a layer it lists", entry.path);
-            return Err(InstallError::Whole { what });
-        }
-        write(tree, &entry.path, &bytes)?;
-    }
-    match wanted.next() {
-        None => Ok(()),
-        Some(row) => Err(InstallError::Whole {
-            what: format!("the record of a layer, {:?}, is missing", row.path),
-        }),
-    }
 }
 
 fn write(tree: &mut Confined, name: &str, bytes: &[u8]) -> Result<(), InstallError> {

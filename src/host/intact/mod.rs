@@ -5,6 +5,6 @@ mod file;
 mod folder;
 mod tree;
 
-pub use file::file;
+pub use file::{JudgedFile, file, layer};
 pub use folder::{Fault, FaultKind, faults, first_fault};
 pub use tree::{Judged, tree};

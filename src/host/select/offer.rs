@@ -7,6 +7,7 @@ use crate::base::fs::{self, FsError};
 use crate::formats::bundle::{Announcement, BUNDLE_JSON, Bundle, BundleJsonError, MAX_BUNDLE_JSON};
 use crate::formats::bundle_reader::{BundleReadError, BundleReader};
 use crate::formats::index::{Index, IndexError, MAX_INDEX, Place};
+use crate::formats::self_extracting;
 
 /// No `<bundle>.json` or index is larger.
 pub const MAX_ANNOUNCEMENT: u64 = MAX_INDEX;
@@ -92,7 +93,7 @@ pub fn of_path(path: &Path) -> Result<Vec<Offer>, OfferError> {
         path: path.to_owned(),
         source: Box::new(source),
     };
-    let reader = BundleReader::open(fs::open(path)?).map_err(broken)?;
+    let reader = BundleReader::open(self_extracting::payload(fs::open(path)?)).map_err(broken)?;
     Ok(vec![Offer {
         bundle: reader.describe().map_err(broken)?.bundle,
         packed: Some(reader.size()),

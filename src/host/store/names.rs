@@ -47,6 +47,9 @@ pub struct Origin {
     pub schema_version: u32,
     /// A path or an address (without user name and query).
     pub source: String,
+    /// The same of layers that were given with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<String>,
     /// Identity of the bundle.
     pub identity: Digest,
 }

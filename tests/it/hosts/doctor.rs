@@ -228,7 +228,7 @@ fn every_shape_gets_its_verdicts() {
         let mut arguments = vec![
             "doctor",
             index_path.to_str().unwrap(),
-            "--root",
+            "--sysroot",
             root.to_str().unwrap(),
         ];
         arguments.extend(["--output-format", "json"]);
@@ -327,7 +327,7 @@ fn the_text_tells_host_verdict_reason_and_way_out() {
     let (dir, root) = shape("a100-ubuntu2204");
     let index_path = dir.path().join("index.json");
     std::fs::write(&index_path, index().to_bytes().unwrap()).unwrap();
-    let out = bundler(&["doctor", index_path.to_str().unwrap(), "--root", &root]);
+    let out = bundler(&["doctor", index_path.to_str().unwrap(), "--sysroot", &root]);
     assert_eq!(out.status.code(), Some(0));
     let text = String::from_utf8(out.stdout).unwrap().replace(&root, "");
     insta::assert_snapshot!(text, @r"
@@ -368,7 +368,7 @@ fn the_text_tells_host_verdict_reason_and_way_out() {
 fn without_a_known_gpu_it_says_so_and_exits_2() {
     for name in ["unknown-model", "no-driver"] {
         let (_dir, root) = shape(name);
-        let out = bundler(&["doctor", "--root", &root]);
+        let out = bundler(&["doctor", "--sysroot", &root]);
         assert_eq!(out.status.code(), Some(2), "{name}");
         let text = String::from_utf8(out.stderr).unwrap();
         insta::allow_duplicates! { insta::assert_snapshot!(text, @r"
@@ -413,7 +413,7 @@ fn reads_bundles_trees_and_what_stands_beside_them() {
         let out = bundler(&[
             "doctor",
             path.to_str().unwrap(),
-            "--root",
+            "--sysroot",
             &root,
             "--output-format",
             "json",
@@ -441,16 +441,16 @@ fn what_cannot_be_examined_is_refused_with_the_reason() {
     std::fs::create_dir(path("empty")).unwrap();
     let mut seen = String::new();
     for name in ["junk.tar.zst", "junk.json", "new.json", "empty", "absent"] {
-        let out = bundler(&["doctor", &path(name), "--root", &root]);
+        let out = bundler(&["doctor", &path(name), "--sysroot", &root]);
         assert_eq!(out.status.code(), Some(2), "{name}");
         seen += &format!("{name}:\n{}\n", String::from_utf8(out.stderr).unwrap());
     }
-    let out = bundler(&["doctor", "--root", &path("junk.json")]);
+    let out = bundler(&["doctor", "--sysroot", &path("junk.json")]);
     seen += &format!("root:\n{}\n", String::from_utf8(out.stderr).unwrap());
     std::fs::write(path("host.json"), b"{\"nonsense\": 1}").unwrap();
-    let out = bundler(&["doctor", "--root", &root]);
+    let out = bundler(&["doctor", "--sysroot", &root]);
     seen += &format!("host.json:\n{}\n", String::from_utf8(out.stderr).unwrap());
-    let out = bundler(&["doctor", "--deep", "--root", "/", "--gpu", "9.0"]);
+    let out = bundler(&["doctor", "--deep", "--sysroot", "/", "--gpu", "9.0"]);
     seen += &format!("deep:\n{}", String::from_utf8(out.stderr).unwrap());
     insta::assert_snapshot!(seen.replace(&root, "[dir]"), @r"
     junk.tar.zst:

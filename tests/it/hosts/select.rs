@@ -16,7 +16,7 @@ fn every_shape_gets_the_bundle_that_fits_best() {
         let mut arguments = vec![
             "select",
             path.to_str().unwrap(),
-            "--root",
+            "--sysroot",
             root.to_str().unwrap(),
         ];
         arguments.extend(["--output-format", "json"]);

@@ -15,7 +15,7 @@ use crate::synthetic::{component, file, noise};
 const NAME: &str = "/pub/pointcept-runtime-amd64-cu130.tar.zst";
 
 /// What any static server answers.
-fn ranges(asked: &Asked, body: &[u8], etag: &str) -> Reply {
+pub fn ranges(asked: &Asked, body: &[u8], etag: &str) -> Reply {
     let range = asked.header("range").and_then(|value| {
         let (from, to) = value.strip_prefix("bytes=")?.split_once('-')?;
         Some((from.parse::<usize>().ok()?, to.parse::<usize>().ok()?))

@@ -11,7 +11,7 @@ use super::scan::{Scan, Scanned};
 use super::{FactsFrom, OpenError, Opened, Opening, listed};
 use crate::base::digest::Digest;
 use crate::base::finding::{Finding, Severity};
-use crate::base::fs::{self, File};
+use crate::base::fs::{self, Window};
 use crate::build::assemble::{Placed, Told};
 use crate::build::ingest::facts;
 use crate::build::ingest::store::Backing;
@@ -21,6 +21,7 @@ use crate::formats::component::{Component, ComponentKind, Entry, EntryKind};
 use crate::formats::manifest::Row;
 use crate::formats::recorded::{FACTS_VERSION, Recorded};
 use crate::formats::segment_table::Part;
+use crate::formats::self_extracting;
 use crate::formats::tar_reader::{Ends, Entries};
 
 /// No file of `provenance/` is larger.
@@ -33,7 +34,7 @@ pub(super) fn open(path: &Path, opening: &Opening) -> Result<Opened, OpenError> 
         path: path.to_owned(),
         source: Box::new(source),
     };
-    let reader = BundleReader::open(fs::open(path)?).map_err(failed)?;
+    let reader = BundleReader::open(self_extracting::payload(fs::open(path)?)).map_err(failed)?;
     let bundle = reader.describe().map_err(failed)?.bundle;
     let (rows, recorded) = reader.recorded().map_err(failed)?;
     let (recipe, interpreter_glibc) =
@@ -141,7 +142,7 @@ pub(super) fn placed(bundle: &Bundle, parts: Vec<Component>) -> Vec<Placed> {
 
 /// The files of `provenance/`, which the layout brings.
 fn provenance(
-    reader: &BundleReader<File>,
+    reader: &BundleReader<Window>,
     bundle: &Bundle,
 ) -> Result<Vec<(String, Vec<u8>)>, BundleReadError> {
     let mut out = Vec::new();
@@ -163,7 +164,7 @@ type Reading = BTreeMap<String, Scanned>;
 
 /// Reads every component, the largest first, as many at a time as there are threads.
 fn read_all(
-    reader: &BundleReader<File>,
+    reader: &BundleReader<Window>,
     bundle: &Bundle,
     opening: &Opening,
 ) -> Result<Vec<Reading>, BundleReadError> {
@@ -209,7 +210,7 @@ fn read_all(
 }
 
 fn read(
-    reader: &BundleReader<File>,
+    reader: &BundleReader<Window>,
     number: usize,
     opening: &Opening,
 ) -> Result<Reading, BundleReadError> {

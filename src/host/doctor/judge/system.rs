@@ -173,7 +173,7 @@ fn named(host: &Host, bundle: &Bundle, out: &mut Vec<Finding>) {
 
 fn room(host: &Host, bundle: &Bundle, out: &mut Vec<Finding>) {
     let place = &host.place;
-    let elsewhere = "choose another folder: bundler doctor --at DIR, bundler install --root DIR";
+    let elsewhere = "choose another folder: --root DIR";
     let mut no = |code: &str, message: String| {
         out.push(reason(
             Severity::Error,
