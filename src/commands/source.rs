@@ -31,6 +31,7 @@ pub struct Origin {
     /// Digest of what is shipped.
     pub tree: Digest,
     /// Keeps the folder of a source that is built in.
+    #[expect(dead_code, reason = "its end is what matters")]
     draft: Option<DraftDir>,
 }
 

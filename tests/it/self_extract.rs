@@ -32,8 +32,9 @@ fn shim(world: &World) -> PathBuf {
         .arg("-static")
         .arg("-o")
         .arg(&out)
-        .arg(source);
-    assert!({ done }.status().unwrap().success());
+        .arg(source)
+        .status();
+    assert!(done.unwrap().success());
     out
 }
 
@@ -72,6 +73,8 @@ impl Stage {
 
     /// Runs the file with a shell, with these tools and no environment.
     fn run(&self, shell: &str, tools: &str, under_test: bool, args: &[&str]) -> Output {
+        let tmp = self.world.path("tmp");
+        std::fs::create_dir_all(&tmp).unwrap();
         let mut command = Command::new(program(shell));
         if shell == "busybox" {
             command.arg("sh");
@@ -81,6 +84,7 @@ impl Stage {
             .args(args)
             .env_clear()
             .env("PATH", self.tools(shell, tools))
+            .env("TMPDIR", &tmp)
             .current_dir(self.world.dir.path());
         if under_test {
             command.env("UNDER_TEST", assert_cmd::cargo::cargo_bin("bundler"));
@@ -149,10 +153,7 @@ fn with_its_program_a_host_without_zstd_and_tar_is_enough() {
         ok(stage.run(shell, &tools, true, &[&prefix_arg]));
         assert_eq!(contents(&prefix.join("runtime")), wanted, "{shell}");
         assert_eq!(std::fs::read_dir(&prefix).unwrap().count(), 1, "{shell}");
-        let left = std::fs::read_dir("/tmp").unwrap().filter(|entry| {
-            let name = entry.as_ref().unwrap().file_name();
-            name.to_string_lossy().starts_with(".bundler-run-")
-        });
+        let left = std::fs::read_dir(stage.world.path("tmp")).unwrap();
         assert_eq!(left.count(), 0, "the program is taken away");
     }
 }
@@ -237,8 +238,9 @@ fn the_bundle_in_it_is_read_in_place() {
     let sum = Command::new("sha256sum")
         .arg("-c")
         .arg("x.run.sha256")
-        .current_dir(world.dir.path());
-    assert!({ sum }.status().unwrap().success());
+        .current_dir(world.dir.path())
+        .status();
+    assert!(sum.unwrap().success());
 }
 
 #[test]
@@ -292,9 +294,12 @@ fn says_what_a_host_lacks() {
     for shell in SHELLS {
         let out = stage.run(shell, TOOLS, false, &args);
         refused(&out, 2, "this host has no zstd", &prefix);
-        let tools = format!("{} zstd", TOOLS.replace(" sha256sum", ""));
-        let out = stage.run(shell, &tools, false, &args);
-        refused(&out, 2, "nothing can be verified", &prefix);
+        // The shell of busybox has it in itself.
+        if shell != "busybox" {
+            let tools = format!("{} zstd", TOOLS.replace(" sha256sum", ""));
+            let out = stage.run(shell, &tools, false, &args);
+            refused(&out, 2, "nothing can be verified", &prefix);
+        }
         let out = stage.run(shell, TOOLS, false, &["--prefix"]);
         refused(&out, 2, "--prefix needs a folder", &prefix);
         let out = stage.run(shell, TOOLS, false, &["--sudo"]);

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::laid::{self, Copied, Laid, Line, Origin};
 use super::{PackError, put, side};
 use crate::base::digest::Digest;
-use crate::base::fs::{self, File};
+use crate::base::fs::{self, Window};
 use crate::base::progress::Progress;
 use crate::base::segments::Encoding;
 use crate::build::ingest::store::Backing;
@@ -22,6 +22,7 @@ use crate::formats::bundle_reader::{Begin, BundleReader};
 use crate::formats::component::{Layer, SegmentRef};
 use crate::formats::manifest::{self, LAYERS, LayerFile, Row};
 use crate::formats::segment_table::Part;
+use crate::formats::self_extracting;
 use crate::formats::tail;
 
 /// What OCI calls such a file.
@@ -69,13 +70,14 @@ pub fn split(
         path: bundle.to_owned(),
         source: Box::new(source),
     };
-    let file = Arc::new(fs::open(bundle)?);
-    let reader = BundleReader::open(&*file).map_err(open)?;
+    let window = self_extracting::payload(fs::open(bundle)?);
+    let reader = BundleReader::open(&window).map_err(open)?;
     let split = Split {
         path: bundle,
         begin: reader.begin().map_err(open)?,
+        start: window.start(),
         backing: Backing::File {
-            file: Arc::clone(&file),
+            file: Arc::clone(window.file()),
             path: bundle.to_owned(),
         },
         reader,
@@ -90,8 +92,10 @@ pub fn split(
 
 struct Split<'a> {
     path: &'a Path,
-    reader: BundleReader<&'a File>,
+    reader: BundleReader<&'a Window>,
     begin: Begin,
+    /// Where the bundle begins in its file.
+    start: u64,
     backing: Backing,
 }
 
@@ -209,7 +213,7 @@ impl Split<'_> {
             let copied = Copied {
                 backing: &self.backing,
                 segment: SegmentRef {
-                    offset: segment.offset,
+                    offset: self.start + segment.offset,
                     packed: segment.packed,
                     unpacked: segment.unpacked,
                     xxh3: segment.xxh3,

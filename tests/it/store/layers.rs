@@ -59,8 +59,9 @@ fn tar(archive: &Path, to: &Path) {
         .arg("-xf")
         .arg(archive)
         .arg("-C")
-        .arg(to);
-    assert!({ done }.status().unwrap().success());
+        .arg(to)
+        .status();
+    assert!(done.unwrap().success());
 }
 
 #[test]
@@ -113,7 +114,8 @@ fn one_layer_alone_does_not_pass_for_a_whole_bundle() {
 const OCI: &str = r#"
 import sys, tarfile, json, hashlib
 layer, side = sys.argv[1:]
-seen, links = {}, []
+DESCRIPTIONS = ["runtime/bundle.json", "runtime/files.jsonl", "runtime/facts.jsonl"]
+seen = {}
 with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
     for entry in archive:
         name = entry.name.rstrip("/")
@@ -126,7 +128,8 @@ with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
         assert entry.mode in (0o644, 0o755, 0o777), name
         if entry.islnk():
             assert seen[entry.linkname] == "file", name
-        assert len(parts) == 1 or seen.get("/".join(parts[:-1])) == "dir", f"{name} before its folder"
+        before = len(parts) == 1 or seen.get("/".join(parts[:-1])) == "dir"
+        assert before or name in DESCRIPTIONS, f"{name} before its folder"
         seen[name] = "dir" if entry.isdir() else "file"
 assert seen, "an empty layer"
 with open(side) as file:
@@ -216,7 +219,7 @@ fn a_folder_with_both_layers_is_a_source_and_the_whole_bundle_goes_before_them()
         .map(|entry| entry.unwrap().path())
         .collect();
     let text = std::fs::read_to_string(&origins[0]).unwrap();
-    assert!(!text.contains("layers"), "{text}");
+    assert!(!text.contains("\"layers\":"), "{text}");
 }
 
 #[test]
