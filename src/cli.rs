@@ -206,15 +206,9 @@ pub struct MakeArgs {
     /// Folder of artifacts made by `bundler fetch --mirror`, looked in before any index.
     #[arg(long, value_name = "DIR")]
     pub mirror: Option<PathBuf>,
-    /// Write the base and the app layer beside the bundle too, as `bundler layers` does.
-    #[arg(long)]
-    pub layers: bool,
-    /// Write a file that unpacks itself beside the bundle too, as `bundler self-extract` does.
-    #[arg(long)]
-    pub self_extract: bool,
-    /// With --self-extract: the static bundler to put into that file.
-    #[arg(long, value_name = "FILE", requires = "self_extract")]
-    pub program: Option<PathBuf>,
+    /// Further forms of the bundle.
+    #[command(flatten)]
+    pub further: FurtherArgs,
     /// Print the plan with download and output sizes; make nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,

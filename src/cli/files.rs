@@ -14,6 +14,20 @@ pub struct LayersArgs {
     pub out_dir: Option<PathBuf>,
 }
 
+/// Further forms of a bundle that is made.
+#[derive(Debug, Args)]
+pub struct FurtherArgs {
+    /// Write the base and the app layer beside the bundle too, as `bundler layers` does.
+    #[arg(long)]
+    pub layers: bool,
+    /// Write a file that unpacks itself beside the bundle too, as `bundler self-extract` does.
+    #[arg(long)]
+    pub self_extract: bool,
+    /// With --self-extract: the static bundler to put into that file.
+    #[arg(long, value_name = "FILE", requires = "self_extract")]
+    pub program: Option<PathBuf>,
+}
+
 /// `bundler self-extract`
 #[derive(Debug, Args)]
 pub struct SelfExtractArgs {

@@ -23,7 +23,7 @@ pub struct Refused {
 pub fn refused(
     bundle: &Bundle,
     sources: &[String],
-    args: HostArgs,
+    args: &HostArgs,
     progress: &Progress,
 ) -> Result<Option<Refused>, Failure> {
     let offer = Offer {
@@ -32,7 +32,7 @@ pub fn refused(
         packed: None,
         tree: None,
     };
-    let host = host(&args, std::slice::from_ref(&offer))?;
+    let host = host(args, std::slice::from_ref(&offer))?;
     let mut ranked = Ranked::of(&offer, &host);
     let against = ranked.judged.against_unpacking();
     if against.is_empty() {

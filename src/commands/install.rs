@@ -1,7 +1,8 @@
 //! `bundler install`: a bundle into the store, and current from then on.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -49,7 +50,7 @@ pub fn run(args: &InstallArgs, global: &Global) -> Answer {
     let opened = open(&store, &sources, &http, &progress)?;
     if !args.force {
         let host = host_args(args);
-        if let Some(refused) = fit::refused(&opened.describe()?, &sources, host, &progress)? {
+        if let Some(refused) = fit::refused(&opened.describe()?, &sources, &host, &progress)? {
             return fit::no(&refused, global);
         }
     }
@@ -89,7 +90,7 @@ fn choose(
         return Ok((args.source.clone(), None));
     };
     let path = source.split(['?', '#']).next().unwrap_or_default();
-    if !path.ends_with(".json") {
+    if Path::new(path).extension() != Some(OsStr::new("json")) {
         return Ok((args.source.clone(), None));
     }
     let offers = offers(source, global)?;

@@ -43,8 +43,11 @@ pub fn run(args: &UnpackArgs, global: &Global) -> Answer {
             paths,
         };
         report::answer(global, &listing, |listing| {
-            let lines = listing.paths.iter();
-            lines.map(|path| format!("{ROOT}/{path}\n")).collect()
+            let mut out = String::new();
+            for path in &listing.paths {
+                let _ = writeln!(out, "{ROOT}/{path}");
+            }
+            out
         })?;
         return Ok(Outcome::Done);
     }
@@ -58,7 +61,7 @@ pub fn run(args: &UnpackArgs, global: &Global) -> Answer {
                 root: Some(prefix.clone()),
             },
         };
-        if let Some(refused) = fit::refused(&opened.describe()?, &args.files, host, &progress)? {
+        if let Some(refused) = fit::refused(&opened.describe()?, &args.files, &host, &progress)? {
             return fit::no(&refused, global);
         }
     }

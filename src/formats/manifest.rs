@@ -4,6 +4,7 @@
 //! `.complete` is the last entry of a bundle and is made of plain lines, so that `sh` can read it.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -221,9 +222,9 @@ impl Complete {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = format!("bundle 1\nentries {}\nfiles {}\n", self.entries, self.files);
         for layer in &self.layers {
-            out.push_str(&format!("layer {layer}\n"));
+            let _ = writeln!(out, "layer {layer}");
         }
-        out.push_str(&format!("tail {}\n", self.tail));
+        let _ = writeln!(out, "tail {}", self.tail);
         out.into_bytes()
     }
 

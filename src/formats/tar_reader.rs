@@ -18,7 +18,7 @@ const MAX_PAX: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum TarReadError {
     /// The bytes could not be read, decoded, or end early.
-    #[error("could not read the archive at byte {offset}{}", after(.last))]
+    #[error("could not read the archive at byte {offset}{}", after(.last.as_deref()))]
     Read {
         /// Offset in the tar stream.
         offset: u64,
@@ -29,7 +29,7 @@ pub enum TarReadError {
         source: io::Error,
     },
     /// A header that bundles do not have.
-    #[error("the header at byte {offset} of the archive{} is not one of a bundle: {what}", after(.last))]
+    #[error("the header at byte {offset} of the archive{} is not one of a bundle: {what}", after(.last.as_deref()))]
     Header {
         /// Offset in the tar stream.
         offset: u64,
@@ -40,9 +40,8 @@ pub enum TarReadError {
     },
 }
 
-fn after(last: &Option<String>) -> String {
-    last.as_ref()
-        .map_or_else(String::new, |path| format!(", after {path:?}"))
+fn after(last: Option<&str>) -> String {
+    last.map_or_else(String::new, |path| format!(", after {path:?}"))
 }
 
 /// An entry as read.

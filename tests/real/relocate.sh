@@ -57,6 +57,11 @@ print('imported', len(sys.argv) - 1)"
     if [ -e "$place/scripts/infer.py" ]; then
         check "doctor answers with JSON" relocate_doctor "$place"
     fi
+    case " $modules " in *" numpy "*)
+        check "the second example app labels, and repeats itself after a turn" \
+            "$place/bin/python" -B -m unittest discover -q -s tests/python -p 'test_shapes.py'
+        ;;
+    esac
     case " $modules " in *" torch "*)
         check "torch computes on the CPU" as_stranger "$place/bin/python" -c \
             'import torch; x = torch.eye(64) * 2; assert float((x @ x).trace()) == 256.0; print(torch.__version__)'

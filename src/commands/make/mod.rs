@@ -66,12 +66,12 @@ fn further(
     progress: &Progress,
 ) -> Result<Further, Failure> {
     let mut out = Further::default();
-    if args.layers {
+    if args.further.layers {
         let dir = fs::parent(&packed.path);
         out.layers = Some(split(&packed.path, dir, progress)?);
     }
-    if args.self_extract {
-        let (path, program) = (&packed.path, args.program.as_deref());
+    if args.further.self_extract {
+        let (path, program) = (&packed.path, args.further.program.as_deref());
         let written = self_extract::write(path, args.target.arch, None, program, progress)?;
         out.self_extracting = Some(written);
     }

@@ -13,7 +13,7 @@ mod spool;
 mod tree;
 mod unpack;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use error::InstallError;
 pub(super) use extract::{extract, stored};
@@ -191,7 +191,7 @@ pub(super) fn put_component(store: &Store, id: &Digest, draft: &Path) -> Result<
     Ok(())
 }
 
-fn put_tree(tree: &PathBuf, to: &Path) -> Result<(), InstallError> {
+fn put_tree(tree: &Path, to: &Path) -> Result<(), InstallError> {
     match fs::rename(tree, to) {
         // Another process was faster where no lock holds it back.
         Err(_) if fs::symlink_metadata(&to.join(crate::formats::manifest::COMPLETE))?.is_some() => {

@@ -202,10 +202,10 @@ fn whole(what: impl Into<String>) -> InstallError {
     InstallError::Whole { what: what.into() }
 }
 
-fn path(row: &Row, what: impl ToString) -> InstallError {
+fn path(row: &Row, what: impl Into<String>) -> InstallError {
     InstallError::Path {
         path: row.path.clone(),
-        what: what.to_string(),
+        what: what.into(),
     }
 }
 
@@ -239,8 +239,10 @@ fn check_paths(rows: &[Row]) -> Result<(), InstallError> {
     }
     for row in rows {
         let is_dir = row.kind == EntryKind::Dir;
-        check_path(row.path.as_bytes()).map_err(|fault| path(row, fault))?;
-        names.add(&row.path, is_dir).map_err(|f| path(row, f))?;
+        check_path(row.path.as_bytes()).map_err(|f| path(row, f.to_string()))?;
+        names
+            .add(&row.path, is_dir)
+            .map_err(|f| path(row, f.to_string()))?;
         let has_bytes = matches!(row.kind, EntryKind::File | EntryKind::Hardlink { .. });
         let fine = match row.kind {
             EntryKind::File | EntryKind::Hardlink { .. } => matches!(row.mode, 0o644 | 0o755),
@@ -277,7 +279,8 @@ fn check_links(rows: &[Row]) -> Result<(), InstallError> {
     for row in rows {
         match &row.kind {
             EntryKind::Symlink { target } => {
-                links::check_goal(&row.path, target.as_bytes()).map_err(|f| path(row, f))?;
+                links::check_goal(&row.path, target.as_bytes())
+                    .map_err(|f| path(row, f.to_string()))?;
                 all.add(&row.path, target);
             }
             EntryKind::Hardlink { target } => {

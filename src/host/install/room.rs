@@ -28,14 +28,14 @@ pub(super) fn check(
     sharing: Sharing,
     to_fetch: u64,
 ) -> Result<(), InstallError> {
-    let room = fs::room(root)?;
-    let whole = |bytes: u64| bytes.div_ceil(room.block).saturating_mul(room.block);
+    let space = fs::room(root)?;
+    let whole = |bytes: u64| bytes.div_ceil(space.block).saturating_mul(space.block);
     let (mut bytes, mut inodes) = (SPARE.saturating_add(to_fetch), 0u64);
     for number in missing {
         let rows = plan.rows_of(*number);
         let folders: BTreeSet<_> = manifest::folders(rows.clone().map(|row| row.path.as_str()));
         inodes += folders.len() as u64 + 1;
-        bytes = bytes.saturating_add(room.block.saturating_mul(folders.len() as u64 + 1));
+        bytes = bytes.saturating_add(space.block.saturating_mul(folders.len() as u64 + 1));
         for row in rows.filter(|row| !matches!(row.kind, EntryKind::Hardlink { .. })) {
             inodes += 1;
             bytes = bytes.saturating_add(whole(row.size.unwrap_or(0)));
@@ -47,7 +47,7 @@ pub(super) fn check(
             inodes += 1;
         }
         if row.kind == EntryKind::Dir {
-            bytes = bytes.saturating_add(room.block);
+            bytes = bytes.saturating_add(space.block);
         } else if sharing == Sharing::Copies {
             bytes = bytes.saturating_add(whole(row.size.unwrap_or(0)));
         }
@@ -57,14 +57,14 @@ pub(super) fn check(
         bytes = bytes.saturating_add(whole(content.len() as u64));
     }
     let path = root.to_owned();
-    if bytes > room.bytes {
+    if bytes > space.bytes {
         return Err(InstallError::Room {
             path,
             needed: bytes,
-            free: room.bytes,
+            free: space.bytes,
         });
     }
-    match room.inodes {
+    match space.inodes {
         Some(free) if inodes > free => Err(InstallError::Inodes {
             path,
             needed: inodes,

@@ -71,7 +71,7 @@ pub(super) fn unread(recorded: Option<&Recorded>) -> Vec<String> {
 
 /// A RECORD, which lies at the end of its component in segments of its own.
 fn record(
-    reader: &BundleReader<File>,
+    reader: &BundleReader<Window>,
     number: usize,
     path: &str,
 ) -> Result<Option<Vec<u8>>, BundleReadError> {
@@ -85,7 +85,7 @@ fn record(
 
 /// The bytes of one file in these segments.
 fn content(
-    reader: &BundleReader<File>,
+    reader: &BundleReader<Window>,
     segments: Range<usize>,
     path: &str,
 ) -> Result<Option<Vec<u8>>, BundleReadError> {
