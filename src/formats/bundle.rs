@@ -362,10 +362,10 @@ pub fn layer_file_name(name: &str, target: Target, layer: Layer) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn bundle() -> Bundle {
+    pub(crate) fn bundle() -> Bundle {
         let digest = Digest::of(b"x");
         let target: Target = "amd64-cu130".parse().unwrap();
         Bundle {

@@ -259,11 +259,24 @@ mod tests {
 
     #[test]
     fn no_name_of_the_template_is_left() {
-        let names: Vec<&str> = SCRIPT.split('@').skip(1).step_by(2).collect();
-        assert!(names.len() > 12);
-        assert!(names.iter().all(|n| {
-            n.chars()
-                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-        }));
+        let names = |text: &str| -> Vec<String> {
+            let is_name = |part: &&str| {
+                !part.is_empty()
+                    && part
+                        .chars()
+                        .all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit())
+            };
+            text.lines()
+                .flat_map(|line| line.split('@').skip(1).filter(is_name))
+                .map(ToOwned::to_owned)
+                .collect()
+        };
+        assert!(names(SCRIPT).len() > 12);
+        let described = crate::formats::bundle::tests::bundle();
+        let filled = script(&described, b"program", 42, &Digest::of(b"payload"));
+        assert_eq!(
+            names(&String::from_utf8(filled).unwrap()),
+            Vec::<String>::new()
+        );
     }
 }
