@@ -12,9 +12,9 @@ fn main() -> ExitCode {
             .location()
             .map(ToString::to_string)
             .unwrap_or_default();
-        eprintln!(
-            "error: a fault in bundler itself, at {place}\nhint: please report it with the command you gave"
-        );
+        report::say(&format!(
+            "error: a fault in bundler itself, at {place}\nhint: please report it with the command you gave\n"
+        ));
     }));
     let cli = Cli::parse();
     commands::interrupt::watch(|code| std::process::exit(code));
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         Ok(Outcome::No) => ExitCode::from(1),
         Err(failure) => {
             let color = report::stderr_has_color(cli.global.color);
-            eprint!("{}", report::failure_text(&failure, color));
+            report::say(&report::failure_text(&failure, color));
             ExitCode::from(2)
         }
     }

@@ -39,6 +39,11 @@ pub fn stderr_has_color(color: Color) -> bool {
     }
 }
 
+/// Says something on standard error. Nobody may be listening there: that is no reason to stop.
+pub fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// The error chain and hint as printed: `error: …`, `  caused by: …`, `hint: …`.
 pub fn failure_text(failure: &Failure, color: bool) -> String {
     let paint = |code: &str, text: &str| {

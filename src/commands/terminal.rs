@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use super::report::printable;
+use super::report::{printable, say};
 use crate::base::progress::{Progress, Sink};
 use crate::cli::Global;
 
@@ -89,7 +89,7 @@ impl Sink for Terminal {
             Some(multi) => {
                 let _ = multi.println(line);
             }
-            None => eprintln!("{line}"),
+            None => say(&format!("{line}\n")),
         }
     }
 }

@@ -1,5 +1,16 @@
 //! The offline suite, one binary, modules in pipeline order.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what a test measured or could not do"
+)]
+#![allow(
+    clippy::zero_sized_map_values,
+    clippy::unused_self,
+    reason = "helpers keep one shape for all cases"
+)]
+
 mod assemble;
 mod audit;
 mod bytecode;

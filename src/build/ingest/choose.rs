@@ -82,6 +82,10 @@ impl ChoiceError {
 
 /// Chooses the interpreter for an architecture. `forced` names a source; `common` says what all artifacts of the bundle
 /// have in common when a candidate is taken.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what is asked for, and where to look"
+)]
 pub fn choose(
     lock: &Lock,
     arch: Arch,

@@ -77,11 +77,12 @@ fn serve(with_ranges: bool) -> FaultServer {
         let path = asked.target.trim_matches('/');
         if let Some(wheel) = wheels.iter().find(|w| path.ends_with(&w.file)) {
             let whole = || Reply::ok(wheel.bytes.clone());
-            return match with_ranges {
-                true => part(asked, &wheel.bytes)
+            return if with_ranges {
+                part(asked, &wheel.bytes)
                     .unwrap_or_else(whole)
-                    .with("accept-ranges", "bytes"),
-                false => whole(),
+                    .with("accept-ranges", "bytes")
+            } else {
+                whole()
             };
         }
         let name = path.trim_start_matches("simple/");

@@ -89,7 +89,7 @@ fn members_behind_four_gib_of_stored_bytes_are_found() {
     let path = folder.path().join("sparse.whl");
     let mut file = bundler::base::fs::open_rw(&path).unwrap();
     file.write_all(&bytes[..cut]).unwrap();
-    file.seek(SeekFrom::Current(OVER as i64)).unwrap();
+    file.seek(SeekFrom::Current(OVER.cast_signed())).unwrap();
     file.write_all(&bytes[cut..]).unwrap();
     drop(file);
 

@@ -38,6 +38,7 @@ pub enum Bytecode {
 
 impl Bytecode {
     /// The same policy for components other than the interpreter.
+    #[must_use]
     pub fn of_others(&self) -> Self {
         match self {
             Self::StartUp { .. } => Self::None,

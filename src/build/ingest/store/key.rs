@@ -61,6 +61,7 @@ impl Ingredients {
     }
 
     /// The same component with nothing left out.
+    #[must_use]
     pub fn whole(&self) -> Self {
         Self {
             without: Vec::new(),

@@ -107,7 +107,7 @@ impl Repository<'_> {
         }
         let key = Digest::of(format!("git\0{}\0{revision}", self.shown()).as_bytes());
         let home = cache.join(key.to_string());
-        if let Some(whole) = self.cached(&home, revision)? {
+        if let Some(whole) = Self::cached(&home, revision)? {
             return Ok(whole);
         }
         if offline {
@@ -124,16 +124,15 @@ impl Repository<'_> {
         forget_git(&tree)?;
         fs::write(&draft.path().join("digest"), digest.to_string().as_bytes())?;
         draft.keep(&home)?;
-        self.cached(&home, revision)?
-            .ok_or_else(|| GitError::Another {
-                repository: self.shown(),
-                found: "that changed while it was kept".to_owned(),
-                wanted: revision.to_owned(),
-            })
+        Self::cached(&home, revision)?.ok_or_else(|| GitError::Another {
+            repository: self.shown(),
+            found: "that changed while it was kept".to_owned(),
+            wanted: revision.to_owned(),
+        })
     }
 
     /// What the cache holds, if it is still what was put there; a damaged one is set aside and gone.
-    fn cached(&self, home: &Path, revision: &str) -> Result<Option<Checkout>, GitError> {
+    fn cached(home: &Path, revision: &str) -> Result<Option<Checkout>, GitError> {
         let path = home.join("tree");
         let Some(stated) = fs::read_if_exists(&home.join("digest"), 64)? else {
             return Ok(None);
