@@ -283,7 +283,7 @@ pub struct LockArgs {
     #[arg(long, value_name = "PACKAGE")]
     pub upgrade_package: Vec<String>,
     /// Look only at files uploaded before this date (2026-01-31) or time (RFC 3339).
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", value_parser = date_or_time)]
     pub exclude_newer: Option<String>,
     /// Write the lock in another form too, beside it: pylock is `pylock.<target>.toml` (PEP 751) for uv and pip.
     #[arg(long, value_enum, value_name = "FORM")]
@@ -294,6 +294,23 @@ pub struct LockArgs {
     /// The uv program [default: $UV, else PATH, else one that is fetched].
     #[arg(long, env = "UV", value_name = "PROGRAM")]
     pub uv: Option<PathBuf>,
+}
+
+/// Looks at the form alone: `uv` knows the calendar. Durations are refused: the same lock command would mean another
+/// time tomorrow.
+fn date_or_time(text: &str) -> Result<String, String> {
+    let (date, time) = text
+        .split_once(['T', 't', ' '])
+        .map_or((text, None), |(d, t)| (d, Some(t)));
+    let parts: Vec<&str> = date.split('-').collect();
+    let digits =
+        |part: &str, length| part.len() == length && part.bytes().all(|b| b.is_ascii_digit());
+    let is_date = matches!(parts[..], [y, m, d] if digits(y, 4) && digits(m, 2) && digits(d, 2));
+    if is_date && time.is_none_or(|time| time.contains(':')) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z".to_owned())
+    }
 }
 
 /// Another form of a lock.

@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 
-use bundler::cli::Cli;
-use bundler::commands::{self, Outcome, report};
-use clap::Parser;
+use bundler::commands::{self, Outcome, report, usage};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
@@ -16,7 +14,16 @@ fn main() -> ExitCode {
             "error: a fault in bundler itself, at {place}\nhint: please report it with the command you gave\n"
         ));
     }));
-    let cli = Cli::parse();
+    let cli = match usage::parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            if let Some(hint) = usage::owners_of_option(&error) {
+                report::say(&hint);
+            }
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
     commands::interrupt::watch(|code| std::process::exit(code));
     let Ok(answer) = std::panic::catch_unwind(|| commands::run(&cli)) else {
         return ExitCode::from(2);

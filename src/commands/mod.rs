@@ -31,6 +31,7 @@ pub mod source;
 pub mod switch;
 pub mod terminal;
 pub mod unpack;
+pub mod usage;
 pub mod verify;
 pub mod wheelhouse;
 

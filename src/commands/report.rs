@@ -93,7 +93,9 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         crate::build::ingest::choose::ChoiceError,
         crate::build::ingest::inputs::InputError,
         crate::build::ingest::IngestError,
+        crate::build::ingest::wheel::WheelError,
         crate::build::ingest::interpreter::InterpreterError,
+        crate::build::ingest::source::GitError,
         crate::build::ingest::source::SourceError,
         crate::build::ingest::store::StoreError,
         crate::build::assemble::AssembleError,
@@ -102,6 +104,8 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         crate::build::self_extract::SelfExtractError,
         crate::host::install::InstallError,
         crate::host::store::HostStoreError,
+        crate::base::archive::ArchiveError,
+        crate::base::archive::TarError,
         crate::base::http::HttpError,
         FsError,
     )

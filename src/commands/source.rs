@@ -191,6 +191,15 @@ impl Search<'_> {
         repository: Option<String>,
         revision: Option<String>,
     ) -> Result<Option<Origin>, Failure> {
+        if fs::metadata(&path)?.is_none() {
+            return Err(Failure {
+                error: anyhow::anyhow!("the source {} is not there", path.display()),
+                hint: Some(
+                    "--source PATH|URL gives another: a folder, an archive, or a git address with @REVISION"
+                        .to_owned(),
+                ),
+            });
+        }
         let tree = self.plan(&path, revision.as_deref())?.tree;
         Ok(Some(Origin {
             path,

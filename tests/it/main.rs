@@ -43,5 +43,6 @@ mod synthetic;
 mod tags;
 mod told_early;
 mod trees;
+mod ways_out;
 mod wheelhouse;
 mod wheels;

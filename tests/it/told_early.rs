@@ -46,3 +46,44 @@ fn a_cache_that_is_a_file_is_no_empty_cache_and_a_missing_one_is_said() {
     let text = String::from_utf8(out.success().get_output().stderr.clone()).unwrap();
     assert!(text.contains("there is no cache at"), "{text}");
 }
+
+#[test]
+fn what_a_command_line_lacks_is_told_with_the_way_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let numpy = ["make", "amd64-cu130", "--recipe", "numpy", "--offline"];
+    let with = |more: &[&'static str]| [&numpy[..], more].concat();
+    let table = [
+        (
+            vec!["lock", "--exclude-newer", "yesterday"],
+            "a date like 2026-01-31",
+        ),
+        (
+            vec!["lock", "--exclude-newer", "3 days"],
+            "a date like 2026-01-31",
+        ),
+        (
+            vec!["install", "x", "--upgrade"],
+            "--upgrade is an option of `bundler lock`",
+        ),
+        (
+            with(&["--prefix", "x"]),
+            "--prefix is an option of `bundler unpack`",
+        ),
+        (
+            with(&["--source", "nowhere"]),
+            "--source PATH|URL gives another",
+        ),
+        (
+            with(&["--source", "git+https://h/x.git"]),
+            "leave `git+` out",
+        ),
+    ];
+    for (line, way) in table {
+        let text = refused(dir.path(), &[&line[..], &["--cache-dir", "c"]].concat());
+        assert!(text.contains(way), "{line:?}: {text}");
+        assert!(
+            text.contains("hint: ") || text.contains("For more information"),
+            "{text}"
+        );
+    }
+}

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::{At, FsResult, current_umask};
+use super::draft::current_umask;
+use super::{At, FsResult};
 
 /// Set once `openat2` was refused: asking again for every folder would only cost time.
 static REFUSED: AtomicBool = AtomicBool::new(false);

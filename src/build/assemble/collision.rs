@@ -1,6 +1,7 @@
 //! Why components do not make a tree. All collisions are found before anything is said, in an order that does not depend
 //! on the order of the components.
 
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 /// Two things that cannot both be in a bundle.
@@ -62,6 +63,32 @@ pub enum Collision {
     },
 }
 
+/// The collisions without those of bytecode whose source collides as well: they say nothing more.
+pub(super) fn without_bytecode(all: BTreeSet<Collision>) -> Vec<Collision> {
+    let sources: HashSet<String> = all
+        .iter()
+        .filter_map(|collision| match collision {
+            Collision::Clash { path, .. } => Some(path.clone()),
+            _ => None,
+        })
+        .collect();
+    all.into_iter()
+        .filter(|collision| match collision {
+            Collision::Clash { path, .. } => {
+                source_of(path).is_none_or(|source| !sources.contains(&source))
+            }
+            _ => true,
+        })
+        .collect()
+}
+
+/// `a/__pycache__/b.cpython-312.pyc` → `a/b.py`.
+fn source_of(path: &str) -> Option<String> {
+    let (folder, name) = path.split_once("__pycache__/")?;
+    let (stem, _) = name.strip_suffix(".pyc")?.rsplit_once(".cpython-")?;
+    Some(format!("{folder}{stem}.py"))
+}
+
 /// Components that do not make a tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssembleError {
@@ -94,5 +121,27 @@ impl fmt::Display for Listed<'_> {
             Some(more @ 1..) => write!(f, "\n  and {more} more"),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytecode_is_named_only_where_its_source_is_not() {
+        let clash = |path: &str| Collision::Clash {
+            path: path.to_owned(),
+            first: "a 1".to_owned(),
+            second: "b 1".to_owned(),
+            difference: "bytes",
+        };
+        let paths = [
+            "p/__init__.py",
+            "p/__pycache__/__init__.cpython-312.pyc",
+            "p/__pycache__/x.cpython-312.pyc",
+        ];
+        let left = without_bytecode(paths.into_iter().map(clash).collect());
+        assert_eq!(left, [clash(paths[0]), clash(paths[2])]);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::collision::{AssembleError, Collision};
+use super::collision::{AssembleError, Collision, without_bytecode};
 use super::{Placed, StartupHook, Tree, places, startup};
 use crate::base::digest::Digest;
 use crate::formats::component::{ComponentKind, Entry, EntryKind};
@@ -90,7 +90,7 @@ pub fn merge(mut parts: Vec<Placed>) -> Result<Merge, AssembleError> {
     files_and_folders(&parts, &index, &folders, &mut collisions);
     same_names(&parts, &index, &folders, &mut collisions);
     if !collisions.is_empty() {
-        return Err(AssembleError::Collisions(collisions.into_iter().collect()));
+        return Err(AssembleError::Collisions(without_bytecode(collisions)));
     }
     if !without.is_empty() {
         return Ok(Merge::Again(again(&parts, without)));

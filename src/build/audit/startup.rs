@@ -27,7 +27,7 @@ pub(super) fn check(tree: &Tree, request: &AuditRequest, out: &mut Vec<Finding>)
             message: format!("a file of {} {what}", hook.component),
             hint: (!allowed).then(|| {
                 format!(
-                    "read the file; if it may run, allow its sha256 {} in the recipe",
+                    "read the file; if it may run, allow it in the recipe: [[startup_hook]] sha256 = \"{}\", reason = \"…\"",
                     hook.sha256
                 )
             }),

@@ -202,6 +202,16 @@ impl FetchError {
         }
     }
 
+    /// Whether a file or folder here is at fault, which no other source mends.
+    pub fn is_of_this_machine(&self) -> bool {
+        match self {
+            Self::Cache { .. } | Self::Space(_) => true,
+            Self::File(e) => e.source.kind() != std::io::ErrorKind::NotFound,
+            Self::Artifact { source, .. } => source.is_of_this_machine(),
+            _ => false,
+        }
+    }
+
     /// Whether the place says that there is no such thing (and another look at the index may help).
     pub(super) fn is_stale_address(&self) -> bool {
         use crate::base::http::HttpError::Status;

@@ -138,7 +138,7 @@ pub fn choose(
         };
         match fetched {
             Ok(_) => return Ok(choice),
-            Err(e) if e.is_wrong_bytes() => return Err(e.into()),
+            Err(e) if e.is_wrong_bytes() || e.is_of_this_machine() => return Err(e.into()),
             Err(e) => {
                 let name = candidate.source.name();
                 if !is_last {

@@ -140,6 +140,13 @@ pub enum IngestError {
         #[source]
         source: BytecodeError,
     },
+    /// The interpreter that compiles is at fault, not what it was to compile.
+    #[error("the interpreter that compiles the bundle's Python files cannot be used")]
+    Compiler {
+        /// Why.
+        #[source]
+        source: BytecodeError,
+    },
     /// No thread could be started.
     #[error("could not start a thread")]
     Threads {
@@ -164,7 +171,26 @@ impl IngestError {
             Self::Metadata { file, .. } => Some(format!(
                 "the index describes {file} wrongly: tell who runs it, and take the file from another index or a wheelhouse"
             )),
-            _ => None,
+            Self::Changed { .. } => Some("leave the files of a mirror alone while a bundle is made".into()),
+            Self::Read { .. } | Self::Size { .. } => Some(
+                "`bundler cache verify` finds files of the cache that were damaged; then run it again".into(),
+            ),
+            Self::Compiler { .. } => Some(
+                "choose another interpreter with --interpreter NAME, or make the bundle with --bytecode none".into(),
+            ),
+            Self::Bytecode { .. } => {
+                Some("make the bundle with --bytecode none; `bytecode` of the recipe says the same".into())
+            }
+            Self::Threads { .. } => {
+                Some("allow this user more processes (`ulimit -u`), or pass -j 1".into())
+            }
+            Self::Link { .. } | Self::Entry { .. } => Some(
+                "its publisher must mend it: pin another version, or take it from a wheelhouse".into(),
+            ),
+            Self::Malformed { .. } | Self::Encode { .. } => {
+                Some("this is a fault of bundler: please report it with the command you gave".into())
+            }
+            Self::Plan { .. } => None, // what the planner said has its own
         }
     }
 }

@@ -58,7 +58,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Reads recipe and lock, chooses the interpreter, finds the source.
+    /// Reads recipe and lock, finds the source, chooses the interpreter.
     pub fn new(args: &MakeArgs, global: &Global, progress: &Progress) -> Result<Self, Failure> {
         let out_dir = writable(args)?;
         let dir = edge::working_dir()?;
@@ -74,6 +74,17 @@ impl Job {
         let found = ensure(&recipe, &wanted, &dir, &fetcher, may, progress)?;
         let store = Store::new(&cache);
         let folder = recipe.folder().map(ToOwned::to_owned);
+        // Before the interpreter: what was typed wrongly is told before anything big is fetched.
+        let source = Search {
+            asked: args.source.as_deref(),
+            recipe: &recipe,
+            lock: &found.lock,
+            cache: &cache,
+            fetcher: &fetcher,
+            dir: &dir,
+            offline: global.offline,
+        }
+        .find()?;
         let choice = choose::choose(
             &found.lock,
             args.target.arch,
@@ -95,16 +106,6 @@ impl Job {
             (None, _) | (_, Bytecode::None) => None,
             (Some(c), _) => Some(choose::python(c, folder, fetcher.clone(), cache.clone())),
         };
-        let source = Search {
-            asked: args.source.as_deref(),
-            recipe: &recipe,
-            lock: &found.lock,
-            cache: &cache,
-            fetcher: &fetcher,
-            dir: &dir,
-            offline: global.offline,
-        }
-        .find()?;
         let folder = recipe.folder().map(Path::to_owned);
         let origin = source.as_ref().map(|s| s.path.clone());
         let made_in = work_folders(

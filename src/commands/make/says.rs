@@ -131,7 +131,9 @@ pub fn rejected_text(refused: &Refused) -> String {
         .count();
     let _ = writeln!(
         out,
-        "no bundle was made: the audit found {errors} errors; mend them, or waive each in the recipe by code, path and reason"
+        "no bundle was made: the audit found {errors} {}; mend them, or waive each in the recipe: \
+         [[waiver]] code = \"…\", path = \"…\", reason = \"…\"",
+        if errors == 1 { "error" } else { "errors" }
     );
     out
 }

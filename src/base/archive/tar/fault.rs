@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::base::archive::AT_FAULT;
 use crate::base::archive::links::LinkFault;
 use crate::base::archive::name::{NameFault, escaped};
 use crate::base::fs::FsError;
@@ -50,6 +51,16 @@ pub enum TarError {
 }
 
 impl TarError {
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File { source, .. } => source.hint(),
+            Self::Read { .. } | Self::Archive { .. } | Self::Member { .. } => {
+                Some(AT_FAULT.to_owned())
+            }
+        }
+    }
+
     pub(super) fn member(archive: &str, name: &[u8], source: TarFault) -> Self {
         Self::Member {
             archive: archive.to_owned(),

@@ -1,5 +1,6 @@
 //! Why a zip archive is refused: which archive, which member, and the reason as the source of the error.
 
+use crate::base::archive::AT_FAULT;
 use crate::base::archive::name::{NameFault, escaped};
 use crate::base::fs::FsError;
 
@@ -38,6 +39,14 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File { source, .. } => source.hint(),
+            Self::Container { .. } | Self::Member { .. } => Some(AT_FAULT.to_owned()),
+        }
+    }
+
     /// Names the archive and the member of a fault.
     pub(super) fn member(archive: &str, name: &[u8], source: MemberFault) -> Self {
         Self::Member {

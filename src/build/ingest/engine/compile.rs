@@ -86,9 +86,12 @@ pub(super) fn batch(
     compiler: &mut Compiler,
 ) -> Result<(), IngestError> {
     let start = &compiling.start;
-    let failed = |source: BytecodeError| IngestError::Bytecode {
-        name: start.plan.name.clone(),
-        source,
+    let failed = |source: BytecodeError| match source {
+        BytecodeError::Code { .. } => IngestError::Bytecode {
+            name: start.plan.name.clone(),
+            source,
+        },
+        _ => IngestError::Compiler { source },
     };
     let origin = Origin {
         plan: &start.plan,

@@ -57,10 +57,9 @@ impl Shared<'_> {
             Job::Compile(compiling, numbers) => {
                 let python = &compiling.start.asked.python;
                 if !compilers.contains_key(python) {
-                    let program = self.program().map_err(|source| IngestError::Bytecode {
-                        name: compiling.start.plan.name.clone(),
-                        source,
-                    })?;
+                    let program = self
+                        .program()
+                        .map_err(|source| IngestError::Compiler { source })?;
                     compilers.insert(python.clone(), Compiler::new(&program, python));
                 }
                 if let Some(compiler) = compilers.get_mut(python) {

@@ -22,7 +22,7 @@ impl Spill {
         Self {
             store: store.clone(),
             state: Mutex::new((None, 0)),
-            path: store.root().join("temporary file"),
+            path: store.root().to_owned(),
         }
     }
 
@@ -34,7 +34,7 @@ impl Spill {
             state.0 = Some(self.store.scratch()?);
         }
         if let Some(file) = &state.0 {
-            fs::write_all_at(file, bytes, offset).at("write", &self.path)?;
+            fs::write_all_at(file, bytes, offset).at("write a temporary file in", &self.path)?;
         }
         state.1 += bytes.len() as u64;
         Ok(offset)
@@ -44,7 +44,9 @@ impl Spill {
     pub fn get(&self, offset: u64, out: &mut [u8]) -> Result<(), FsError> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &state.0 {
-            Some(file) => file.read_exact_at(out, offset).at("read", &self.path),
+            Some(file) => file
+                .read_exact_at(out, offset)
+                .at("read a temporary file in", &self.path),
             None => Ok(()),
         }
     }

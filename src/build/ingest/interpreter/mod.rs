@@ -95,6 +95,11 @@ impl InterpreterError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::File(e) => e.hint(),
+            Self::Tar(e) => e.hint(),
+            Self::Zip(e) => e.hint(),
+            Self::Arch { .. } | Self::Version { .. } => Some(
+                "correct `version`, `sha256` and `path` of this [[interpreter]] in the recipe".to_owned(),
+            ),
             Self::Shape { .. } => Some(
                 "give an install_only_stripped archive of python-build-standalone, a jar of the Maven build, \
                  or a folder with bin, include and lib"

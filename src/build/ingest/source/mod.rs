@@ -18,6 +18,7 @@ use crate::base::fs::{self, FsError};
 use crate::build::ingest::{Content, Plan, PlannedEntry};
 use crate::formats::component::{ComponentKind, Entry, EntryKind, component_id};
 use crate::formats::tar_entry::TarEntryError;
+pub use git::GitError;
 use leave_out::{is_left_out, is_weights};
 pub use pack::archive;
 
@@ -100,6 +101,9 @@ impl SourceError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::File(e) => e.hint(),
+            Self::Tar(e) => e.hint(),
+            Self::Zip(e) => e.hint(),
+            Self::Empty(_) => Some("give the folder that holds the Python files".to_owned()),
             Self::Weights { .. } => Some(
                 "move it out of the source folder; workers are given weights by path".to_owned(),
             ),

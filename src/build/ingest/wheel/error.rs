@@ -21,13 +21,17 @@ impl WheelError {
     pub fn hint(&self) -> Option<String> {
         match &*self.source {
             WheelFault::Record(_) | WheelFault::RecordMismatch(_) => Some(
-                "get a wheel whose RECORD is right, or waive `record-mismatch` in the recipe for the sha256 of this file"
+                "get a wheel whose RECORD is right, or waive it in the recipe: [[wheel_waiver]] sha256 = (of this file), code = \"record-mismatch\", reason = \"…\""
                     .into(),
             ),
             WheelFault::Incompatible { .. } => {
                 Some("run `bundler lock` again for this target".into())
             }
-            _ => None,
+            WheelFault::Archive(source) => source.hint(),
+            _ => Some(
+                "pin another version of it, or put a wheel that is built right into a wheelhouse; its publisher should be told"
+                    .into(),
+            ),
         }
     }
 }

@@ -93,6 +93,19 @@ impl Repository<'_> {
         escaped(plain.as_bytes())
     }
 
+    /// The password of the address, or the user's name where a token stands alone in its place.
+    fn secret(&self) -> Option<&str> {
+        let (scheme, rest) = self.url.split_once("://")?;
+        let (user, _) = rest
+            .get(..rest.find('/').unwrap_or(rest.len()))?
+            .rsplit_once('@')?;
+        match user.split_once(':') {
+            Some((_, password)) => Some(password),
+            None => scheme.starts_with("http").then_some(user),
+        }
+        .filter(|secret| !secret.is_empty())
+    }
+
     pub(super) fn command(&self, dir: &Path) -> Command {
         let mut command = Command::new(self.program);
         command.env_clear().current_dir(dir).stdin(Stdio::null());
@@ -148,16 +161,9 @@ impl Repository<'_> {
 
     /// The last lines git wrote, in one, without the credentials of the address.
     pub(super) fn said(&self, stderr: &[u8]) -> String {
-        let text = String::from_utf8_lossy(stderr).replace(self.url, &self.shown());
-        let mut text = text;
-        if let Some((user, _)) = self
-            .url
-            .split_once("://")
-            .and_then(|(_, rest)| rest.split_once('@'))
-        {
-            for secret in user.split(':').filter(|part| !part.is_empty()) {
-                text = text.replace(secret, "***");
-            }
+        let mut text = String::from_utf8_lossy(stderr).replace(self.url, &self.shown());
+        if let Some(secret) = self.secret() {
+            text = text.replace(secret, "***");
         }
         let lines: Vec<&str> = text
             .lines()
@@ -230,5 +236,21 @@ mod tests {
         let said = repository
             .said(b"fatal: could not read https://me:s3cret@example.org/x.git: \x1b[31ms3cret\n");
         assert!(!said.contains("s3cret") && !said.contains('\x1b'), "{said}");
+    }
+
+    #[test]
+    fn only_the_secret_of_an_address_is_blotted_out() {
+        let said = |url: &str, words: &str| repository(url).said(words.as_bytes());
+        let words = "fatal: git: no host; p@ss tok";
+        assert_eq!(said("ssh://git@h/x", words), words);
+        assert_eq!(
+            said("https://git:p@ss@h/x", words),
+            "fatal: git: no host; *** tok"
+        );
+        assert_eq!(
+            said("https://tok@h/x", words),
+            "fatal: git: no host; p@ss ***"
+        );
+        assert_eq!(said("https://h/x@git", words), words);
     }
 }

@@ -96,7 +96,20 @@ impl GitError {
             Self::OfflineName { .. } => Some("give the full revision of 40 digits".to_owned()),
             Self::Offline { .. } => Some("run `bundler fetch` with network first".to_owned()),
             Self::File(e) => e.hint(),
-            _ => None,
+            Self::Address(address) if address.starts_with("git+") => {
+                Some("leave `git+` out: ADDRESS@REVISION".to_owned())
+            }
+            Self::Address(_) => Some(
+                "give https://HOST/PATH, ssh://HOST/PATH or file:///PATH, with @REVISION behind it, or a folder".to_owned(),
+            ),
+            Self::NoSuchName { .. } => {
+                Some("look at the repository's branches and tags; a revision needs all its 40 digits".to_owned())
+            }
+            Self::Failed { .. } => Some(
+                "try `git ls-remote` with the same address: git's own settings, keys and proxies hold here".to_owned(),
+            ),
+            Self::Another { .. } => Some("name the revision that is wanted by its 40 digits".to_owned()),
+            Self::Source { source, .. } => source.hint(),
         }
     }
 }
