@@ -72,6 +72,7 @@ impl FsError {
                 "free some space on the file system of {}, or choose another place",
                 self.path.display()
             )),
+            io::ErrorKind::NotFound => Some(format!("check the path {}", self.path.display())),
             io::ErrorKind::PermissionDenied => Some(format!(
                 "user {} may not do this: give it the rights on {}, or choose another place",
                 rustix::process::geteuid().as_raw(),

@@ -104,6 +104,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         crate::build::self_extract::SelfExtractError,
         crate::host::install::InstallError,
         crate::host::store::HostStoreError,
+        crate::formats::bundle_reader::BundleReadError,
         crate::base::archive::ArchiveError,
         crate::base::archive::TarError,
         crate::base::http::HttpError,

@@ -141,6 +141,7 @@ fn text(verified: &Verified) -> String {
         let what = &one.what;
         let _ = match one.findings.len() {
             0 => writeln!(out, "{what} is intact: {} entries", one.entries),
+            1 => writeln!(out, "{what} is damaged: 1 finding"),
             count => writeln!(out, "{what} is damaged: {count} findings"),
         };
         if let Some(hint) = hint {

@@ -88,6 +88,24 @@ pub enum BundleReadError {
     FilesDigest,
 }
 
+impl BundleReadError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Read { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
+                "this is a folder: name a bundle's file"
+            }
+            Self::Header(_) => {
+                "name the file that `bundler make` wrote; one that was downloaded can be compared with its .sha256 file"
+            }
+            Self::IsLayer(_) => "name the bundle itself, or its base and app layers together",
+            Self::NoLayer => "`bundler layers BUNDLE` writes the layers of a bundle",
+            _ => "get the bundle again and compare it with its .sha256 file",
+        };
+        Some(text.to_owned())
+    }
+}
+
 /// What the first entries of a bundle say.
 #[derive(Debug, Clone)]
 pub struct Described {

@@ -232,3 +232,32 @@ fn code_that_the_library_chooses_itself_needs_one_container_only() {
         Some(1)
     );
 }
+
+#[test]
+fn what_cannot_be_looked_into_is_no_file_without_gpu_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::write(at("random"), crate::synthetic::noise(3, 9000)).unwrap();
+    std::fs::write(at("empty"), "").unwrap();
+    std::fs::create_dir_all(at("folder/deeper")).unwrap();
+    std::fs::create_dir_all(at("texts/deeper")).unwrap();
+    std::fs::write(at("texts/deeper/a.txt"), "a").unwrap();
+    for (name, code, said) in [
+        ("random", 2, "is none of what can be looked into"),
+        ("folder", 2, "holds no file"),
+        ("missing", 2, "hint: check the path"),
+        ("empty", 1, "error[gpu-file-empty]"),
+        ("texts", 0, "no GPU code"),
+    ] {
+        let mut command = assert_cmd::Command::cargo_bin("bundler").unwrap();
+        let out = command
+            .env_clear()
+            .current_dir(dir.path())
+            .args(["gpu", name])
+            .assert()
+            .code(code);
+        let out = out.get_output();
+        let text = String::from_utf8([&out.stdout[..], &out.stderr[..]].concat()).unwrap();
+        assert!(text.contains(said), "{name}: {text}");
+    }
+}

@@ -113,20 +113,24 @@ fn what_is_no_bundle_is_refused_with_the_reason() {
     error: could not inspect x.tar.zst
       caused by: this is no bundle
       caused by: it does not begin with zstd's magic number
+    hint: name the file that `bundler make` wrote; one that was downloaded can be compared with its .sha256 file
 
     text:
     error: could not inspect x.tar.zst
       caused by: this is no bundle
       caused by: it does not begin with zstd's magic number
+    hint: name the file that `bundler make` wrote; one that was downloaded can be compared with its .sha256 file
 
     cut short:
     error: could not inspect x.tar.zst
       caused by: the bundle is cut short or damaged at its end
       caused by: it does not end as a bundle does
+    hint: get the bundle again and compare it with its .sha256 file
 
     absent:
     error: could not inspect [dir]/absent
       caused by: could not open [dir]/absent
       caused by: No such file or directory (os error 2)
+    hint: check the path [dir]/absent
     ");
 }

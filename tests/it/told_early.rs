@@ -87,3 +87,91 @@ fn what_a_command_line_lacks_is_told_with_the_way_out() {
         );
     }
 }
+
+#[test]
+fn what_is_no_bundle_is_refused_by_every_reader_with_the_way_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let whole = crate::synthetic::bundle(dir.path(), false).path;
+    let bytes = std::fs::read(&whole).unwrap();
+    std::fs::write(at("empty"), "").unwrap();
+    std::fs::write(at("random"), crate::synthetic::noise(3, 9000)).unwrap();
+    std::fs::write(
+        at("other.tar.zst"),
+        zstd::encode_all(&b"not ours"[..], 1).unwrap(),
+    )
+    .unwrap();
+    std::fs::create_dir(at("folder")).unwrap();
+    let cuts = [1, 100, bytes.len() / 2, bytes.len() - 600, bytes.len() - 1];
+    for cut in cuts {
+        std::fs::write(at(&format!("cut{cut}")), &bytes[..cut]).unwrap();
+    }
+    let cut = cuts.map(|cut| format!("cut{cut}"));
+    let names = ["missing", "empty", "random", "other.tar.zst", "folder"];
+    for name in names.into_iter().chain(cut.iter().map(String::as_str)) {
+        let commands: [&[&str]; 7] = [
+            &["inspect", name],
+            &["audit", name],
+            &["report", name],
+            &["evidence", "write", name],
+            &["layers", name],
+            &["unpack", name, "--prefix", "p"],
+            &["self-extract", name, "--program", "/bin/true"],
+        ];
+        for command in commands {
+            let text = refused(dir.path(), command);
+            assert!(
+                text.starts_with("error: ") && text.contains("\nhint: "),
+                "{command:?}: {text}"
+            );
+            assert!(
+                text.contains(name) || text.contains("bundle"),
+                "{command:?}: {text}"
+            );
+        }
+        assert!(!at("p").exists());
+    }
+    for name in cut {
+        let mut command = Command::cargo_bin("bundler").unwrap();
+        command
+            .env_clear()
+            .current_dir(dir.path())
+            .args(["verify", &format!("./{name}")]);
+        let out = command.assert().code(1).get_output().clone();
+        assert!(
+            String::from_utf8(out.stdout)
+                .unwrap()
+                .contains("is damaged: 1 finding\n")
+        );
+    }
+}
+
+#[test]
+fn a_closed_or_full_output_is_no_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let bundle = crate::synthetic::bundle(dir.path(), false).path;
+    let run = |stdout: std::process::Stdio| {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("bundler"));
+        let command = command
+            .env_clear()
+            .current_dir(dir.path())
+            .arg("inspect")
+            .arg(&bundle);
+        let out = command
+            .stdout(stdout)
+            .stderr(std::process::Stdio::piped())
+            .output()
+            .unwrap();
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    let (code, text) = run(full.into());
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("No space left"), "{text}");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(run(writer.into()), (Some(0), String::new()));
+}

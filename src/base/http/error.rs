@@ -159,7 +159,12 @@ impl HttpError {
             Self::Status {
                 status: 401 | 403 | 407,
                 ..
-            } => "give a user name and password in ~/.netrc or in the address of the index",
+            } => {
+                "give a token in POINTCEPT_BUNDLER_INDEX_<ALIAS>_TOKEN, or a user name and password in ~/.netrc or in the address of the index"
+            }
+            Self::Status {
+                status: 404 | 410, ..
+            } => "check name and version, and the address of the index (--index ALIAS=URL)",
             Self::Status { status: 429, .. } => {
                 "the server asks for patience: run the same command again later"
             }

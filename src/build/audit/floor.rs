@@ -135,7 +135,7 @@ fn too_new(family: &Family, path: &str, text: &str, declared: &Floor) -> Finding
         code: family.code.to_owned(),
         path: path.to_owned(),
         message: format!(
-            "needs {text} of the host's {}, above the recipe's floor {floor}",
+            "needs {text} of the host's {}, above the declared floor {floor}",
             family.library
         ),
         hint: Some(

@@ -192,6 +192,7 @@ impl PackError {
                 "free some space on the file system of {}, or choose another folder with --out-dir",
                 fs::parent(path).display()
             )),
+            Self::Open { source, .. } => source.hint(),
             Self::Damaged { .. } | Self::Read { .. } => {
                 Some("run the same command again: the component is then made anew".to_owned())
             }

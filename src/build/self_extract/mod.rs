@@ -86,7 +86,8 @@ impl SelfExtractError {
                 "release/build makes static programs; without --program and without one at hand the file needs zstd and tar on the host"
                     .to_owned(),
             ),
-            Self::Bundle { .. } | Self::Layer(_) => None,
+            Self::Bundle { source, .. } => source.hint(),
+            Self::Layer(_) => Some("name the bundle itself".to_owned()),
         }
     }
 }

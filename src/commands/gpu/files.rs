@@ -42,6 +42,40 @@ pub fn each(path: &Path, scratch: &Path, look: &mut dyn FnMut(&str, &[u8])) -> a
     .and_then(|reader| components(&reader, scratch, look))
 }
 
+/// Refuses what cannot have been read: a file of another sort, or a folder without any file. "No GPU code" is an answer
+/// about a file that was understood.
+pub fn refuse_unknown(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    if fs::metadata(path)?.is_some_and(|m| m.is_dir()) {
+        if has_file(path)? {
+            return Ok(());
+        }
+        anyhow::bail!("the folder {shown} holds no file");
+    }
+    let mut head = Vec::new();
+    fs::open(path)?.take(HEAD as u64).read_to_end(&mut head)?;
+    let is_archive = head.starts_with(b"PK\x03\x04")
+        || head.starts_with(b"\x28\xb5\x2f\xfd")
+        || head.starts_with(b"#!/b");
+    if !is_archive && !may_hold_code(&path.to_string_lossy(), &head) {
+        anyhow::bail!(
+            "{shown} is none of what can be looked into: ELF file, cubin, fat binary, PTX (.ptx), wheel, bundle, folder"
+        );
+    }
+    Ok(())
+}
+
+fn has_file(folder: &Path) -> anyhow::Result<bool> {
+    for entry in fs::list(folder)? {
+        match fs::symlink_metadata(&entry)? {
+            Some(m) if m.is_dir() && has_file(&entry)? => return Ok(true),
+            Some(m) if m.is_file() => return Ok(true),
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
 fn bundle(file: fs::File) -> anyhow::Result<BundleReader<fs::Window>> {
     Ok(BundleReader::open(self_extracting::payload(file))?)
 }

@@ -55,6 +55,9 @@ pub fn run(args: &GpuArgs, global: &Global) -> Answer {
         ));
     })
     .with_context(|| format!("could not look for GPU code in {file}"))?;
+    if libraries.is_empty() && findings.is_empty() {
+        files::refuse_unknown(&args.file)?;
+    }
     for name in &args.expect {
         if !libraries.iter().any(|library| holds(library, name)) {
             findings.push(look::error(

@@ -77,7 +77,7 @@ impl HostStoreError {
         match self {
             Self::File(e) => e.hint(),
             Self::Unknown { names, .. } if names.is_empty() => Some(
-                "install one with `bundler install FILE`, or name the store with --root".to_owned(),
+                "install one with `bundler install FILE`, or name the store with --root; a file or folder is named by a path with `/`".to_owned(),
             ),
             Self::Unknown { names, .. } => Some(format!("installed are: {}", names.join(", "))),
             Self::Ambiguous { .. } => Some("write more of the name".to_owned()),

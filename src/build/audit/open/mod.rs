@@ -124,10 +124,12 @@ impl OpenError {
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Target(_) => Some("pass --target, such as --target amd64-cu130".to_owned()),
-            Self::Bundle { .. } => {
-                Some("check the file with its .sha256, and fetch it again".to_owned())
-            }
+            Self::Target(_) => Some(
+                "an unpacked bundle is the folder runtime/ with bundle.json in it; for any other folder pass --target, such as \
+                 --target amd64-cu130"
+                    .to_owned(),
+            ),
+            Self::Bundle { source, .. } => source.hint(),
             Self::File(e) => e.hint(),
             _ => None,
         }
