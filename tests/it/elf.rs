@@ -138,7 +138,7 @@ fn mutated_files_are_answered_without_panic() {
         u64::MAX - 7,
     ];
     let (mut good, mut bad) = (0, 0);
-    for _ in 0..30_000 {
+    for _ in 0..crate::costly::rounds(30_000) {
         let mut copy = bytes.clone();
         for _ in 0..=dice.roll(3) {
             // Most of what is read lies in the headers and in the first pages.

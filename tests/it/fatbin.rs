@@ -453,7 +453,7 @@ fn mutated_files_are_answered_without_panic() {
         u64::MAX - 15,
     ];
     let (mut faulty, mut found) = (0, 0);
-    for round in 0..10_000 {
+    for round in 0..crate::costly::rounds(10_000) {
         let mut copy = good.clone();
         for _ in 0..=roll(3) {
             let at = match roll(3) {

@@ -14,6 +14,7 @@
 mod assemble;
 mod audit;
 mod bytecode;
+mod costly;
 mod decoders;
 mod elf;
 mod env;

@@ -2,6 +2,8 @@
 //! Linux gABI extensions). Addresses of the dynamic section are turned into file offsets through PT_LOAD, as the loader
 //! does, so files without section headers are read just as well.
 
+use std::cell::Cell;
+
 use goblin::container::{Container, Ctx};
 use goblin::elf::dynamic as dt;
 use goblin::elf::program_header as pt;
@@ -11,7 +13,9 @@ use super::{ElfFacts, versions};
 
 /// The longest string taken from a string table.
 const MAX_STRING: usize = 8192;
-/// The most dynamic entries, and the most bytes of notes, that are looked at.
+/// The most bytes that all strings of one file's tables may have: a table may name one place again and again.
+const MAX_TEXT: u64 = 4 << 20;
+/// The most bytes of dynamic entries, and of the notes of all segments, that are looked at.
 const MAX_DYNAMIC: u64 = 1 << 20;
 const MAX_NOTES: u64 = 1 << 20;
 
@@ -86,6 +90,7 @@ pub fn read(bytes: &[u8]) -> Result<ElfFacts, ElfError> {
         header.e_phentsize,
         ctx,
     )?;
+    let mut note_bytes = MAX_NOTES;
     for segment in &segments {
         match segment.p_type {
             pt::PT_INTERP => {
@@ -95,7 +100,7 @@ pub fn read(bytes: &[u8]) -> Result<ElfFacts, ElfError> {
             pt::PT_GNU_STACK => facts.executable_stack = segment.p_flags & pt::PF_X != 0,
             pt::PT_LOAD => facts.load_align = facts.load_align.max(segment.p_align),
             pt::PT_TLS => facts.tls_size = facts.tls_size.saturating_add(segment.p_memsz),
-            pt::PT_NOTE => notes(&view, segment, is_64, &mut facts)?,
+            pt::PT_NOTE => notes(&view, segment, is_64, &mut note_bytes, &mut facts)?,
             _ => {}
         }
     }
@@ -215,14 +220,16 @@ const NT_GNU_BUILD_ID: u32 = 3;
 const NT_GNU_PROPERTY: u32 = 5;
 const X86_ISA_1_NEEDED: u32 = 0xc000_8002;
 
-/// Walks one PT_NOTE. Notes that make no sense end the walk: the loader ignores them too.
+/// Walks one PT_NOTE, of `left` bytes at most. Notes that make no sense end the walk: the loader ignores them too.
 fn notes(
     view: &View<'_>,
     segment: &ProgramHeader,
     is_64: bool,
+    left: &mut u64,
     facts: &mut ElfFacts,
 ) -> Result<(), ElfError> {
-    let bytes = view.take(segment.p_offset, segment.p_filesz.min(MAX_NOTES), "notes")?;
+    let bytes = view.take(segment.p_offset, segment.p_filesz.min(*left), "notes")?;
+    *left -= bytes.len() as u64;
     let note = View { bytes, ..*view };
     let align = if segment.p_align == 8 { 8 } else { 4 };
     let round = |n: u64| n.next_multiple_of(align);
@@ -320,6 +327,8 @@ impl<'a> View<'a> {
 pub(super) struct Strings<'a> {
     bytes: &'a [u8],
     offset: u64,
+    /// Bytes that may still be taken.
+    left: Cell<u64>,
 }
 
 impl<'a> Strings<'a> {
@@ -332,7 +341,11 @@ impl<'a> Strings<'a> {
         let what = "dynamic string table";
         let offset = file_offset(segments, address, what)?;
         let bytes = view.take(offset, size.unwrap_or(0), what)?;
-        Ok(Self { bytes, offset })
+        Ok(Self {
+            bytes,
+            offset,
+            left: Cell::new(MAX_TEXT),
+        })
     }
 
     pub(super) fn get(&self, index: u64, what: &'static str) -> Result<String, ElfError> {
@@ -340,11 +353,15 @@ impl<'a> Strings<'a> {
         let rest = usize::try_from(index)
             .ok()
             .and_then(|i| self.bytes.get(i..));
-        c_string(
-            rest.ok_or(ElfError::Outside { what, offset })?,
-            offset,
+        let rest = rest.ok_or(ElfError::Outside { what, offset })?;
+        let text = c_string(rest, offset, what)?;
+        let left = self.left.get().checked_sub(text.len() as u64 + 1);
+        self.left.set(left.ok_or(ElfError::Bad {
             what,
-        )
+            offset,
+            why: "is one of more names than any real file has",
+        })?);
+        Ok(text)
     }
 
     fn folders(&self, index: u64, what: &'static str) -> Result<Vec<String>, ElfError> {

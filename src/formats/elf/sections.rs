@@ -9,6 +9,11 @@ use super::reader::ElfError;
 /// More sections than any real file has (device code has one or more per kernel).
 const MAX_SECTIONS: u64 = 1 << 20;
 
+/// The longest name of a section that is told.
+const MAX_NAME: usize = 4096;
+/// All parts together may be so many times as long as the file: in real files they hardly overlap.
+const MAX_OVERLAP: u64 = 4;
+
 /// A part of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Section<'a> {
@@ -72,7 +77,7 @@ pub fn sections(bytes: &[u8]) -> Result<Vec<Section<'_>>, ElfError> {
         .get(names as usize)
         .and_then(|h| data(bytes, h))
         .unwrap_or_default();
-    Ok(headers
+    let parts = headers
         .iter()
         .filter(|h| !matches!(h.sh_type, sh::SHT_NOBITS | sh::SHT_NULL))
         .filter_map(|h| {
@@ -83,8 +88,30 @@ pub fn sections(bytes: &[u8]) -> Result<Vec<Section<'_>>, ElfError> {
                 loaded: h.sh_flags & u64::from(sh::SHF_ALLOC) != 0,
                 executable: h.sh_flags & u64::from(sh::SHF_EXECINSTR) != 0,
             })
-        })
-        .collect())
+        });
+    bounded(parts, bytes, what, header.e_shoff)
+}
+
+/// Refuses a table whose parts lie on each other so often that looking through all of them would have no end.
+fn bounded<'a>(
+    parts: impl Iterator<Item = Section<'a>>,
+    bytes: &[u8],
+    what: &'static str,
+    offset: u64,
+) -> Result<Vec<Section<'a>>, ElfError> {
+    let mut left = (bytes.len() as u64).saturating_mul(MAX_OVERLAP);
+    let mut out = Vec::new();
+    for part in parts {
+        left = left
+            .checked_sub(part.bytes.len() as u64)
+            .ok_or(ElfError::Bad {
+                what,
+                offset,
+                why: "has more parts on top of each other than any real file",
+            })?;
+        out.push(part);
+    }
+    Ok(out)
 }
 
 fn data<'a>(bytes: &'a [u8], header: &SectionHeader) -> Option<&'a [u8]> {
@@ -99,6 +126,7 @@ fn range(bytes: &[u8], offset: u64, size: u64) -> Option<&[u8]> {
 
 fn name(names: &[u8], at: usize) -> &str {
     let rest = names.get(at..).unwrap_or_default();
+    let rest = rest.get(..MAX_NAME).unwrap_or(rest);
     let end = memchr::memchr(0, rest).unwrap_or(0);
     std::str::from_utf8(rest.get(..end).unwrap_or_default()).unwrap_or_default()
 }
@@ -109,7 +137,7 @@ fn segments(bytes: &[u8], offset: u64, count: u16, ctx: Ctx) -> Result<Vec<Secti
     let start = usize::try_from(offset).map_err(|_| outside())?;
     let table = bytes.get(start..).ok_or_else(outside)?;
     let headers = ProgramHeader::parse(table, 0, usize::from(count), ctx).map_err(|_| outside())?;
-    Ok(headers
+    let parts = headers
         .iter()
         .filter(|h| h.p_type == pt::PT_LOAD)
         .filter_map(|h| {
@@ -120,6 +148,6 @@ fn segments(bytes: &[u8], offset: u64, count: u16, ctx: Ctx) -> Result<Vec<Secti
                 loaded: true,
                 executable: h.p_flags & pt::PF_X != 0,
             })
-        })
-        .collect())
+        });
+    bounded(parts, bytes, what, offset)
 }

@@ -18,6 +18,8 @@ use crate::base::segments::xxh3;
 const MAX_WANTED: usize = 20_000;
 /// The longest name that is kept.
 const MAX_NAME: usize = 4096;
+/// The names of all symbols together may be so many times as long as the table of names, which linkers fill once.
+const MAX_SHARED: usize = 8;
 /// More symbols than any real file has.
 const MAX_SYMBOLS: u64 = 1 << 24;
 
@@ -153,6 +155,7 @@ fn read(bytes: &[u8]) -> Option<Symbols> {
     let (table, strings) = (part(table)?, part(strings)?);
     let size = sym::Sym::size(ctx.container);
     let (mut given, mut wanted) = (Vec::new(), BTreeSet::new());
+    let mut left = strings.len().saturating_mul(MAX_SHARED);
     for entry in table.chunks_exact(size).take(MAX_SYMBOLS as usize) {
         let Some(symbol) = parsed(entry, ctx) else {
             continue;
@@ -160,9 +163,13 @@ fn read(bytes: &[u8]) -> Option<Symbols> {
         if symbol.st_bind() == sym::STB_LOCAL {
             continue;
         }
-        let Some(name) = name(strings, symbol.st_name).filter(|n| is_kept(n)) else {
+        let Some(name) = name(strings, symbol.st_name) else {
             continue;
         };
+        left = left.checked_sub(name.len())?;
+        if !is_kept(name) {
+            continue;
+        }
         if symbol.st_shndx != 0 {
             given.push(name);
         } else if symbol.st_bind() == sym::STB_GLOBAL && wanted.len() < MAX_WANTED {

@@ -10,6 +10,8 @@ use crate::formats::elf::{self, Section};
 
 /// Containers begin at multiples of this.
 const ALIGN: u64 = 8;
+/// After so many beginnings in one section that lead nowhere its search ends: reading each can take the whole section.
+const MAX_IN_VAIN: usize = 256;
 /// So many faults are told.
 const MAX_FAULTS: usize = 8;
 
@@ -111,24 +113,39 @@ fn chain<'a>(section: &'a str, bytes: &'a [u8], offset: u64, tell: &mut impl FnM
 
 /// Valid containers anywhere in a section. What is none from end to end is a constant of somebody's code.
 fn search<'a>(finder: &Finder<'_>, section: &Section<'a>, tell: &mut impl FnMut(Found<'a>)) {
-    let mut at = 0;
+    let (mut at, mut in_vain) = (0, 0);
     while let Some(rest) = section.bytes.get(at..) {
         let Some(step) = finder.find(rest) else {
             return;
         };
         let offset = section.offset.saturating_add((at + step) as u64);
         let here = rest.get(step..).unwrap_or_default();
-        let valid = Container::read(here, offset).ok().filter(|c| {
-            offset.is_multiple_of(ALIGN)
-                && !c.items.is_empty()
-                && c.items.iter().all(|i| is_known(i.kind))
-        });
+        if !offset.is_multiple_of(ALIGN) {
+            at += step + MAGIC.len();
+            continue;
+        }
+        let read = Container::read(here, offset);
+        let valid = read
+            .ok()
+            .filter(|c| !c.items.is_empty() && c.items.iter().all(|i| is_known(i.kind)));
         match valid {
             Some(container) => {
                 at += step + container.size;
                 tell(Found::Container(section.name, container));
             }
-            None => at += step + MAGIC.len(),
+            None if in_vain == MAX_IN_VAIN => {
+                let why = "is one of more beginnings of containers that lead nowhere than any real file has";
+                tell(Found::Fault(FatbinError::Bad {
+                    what: "container",
+                    offset,
+                    why,
+                }));
+                return;
+            }
+            None => {
+                in_vain += 1;
+                at += step + MAGIC.len();
+            }
         }
     }
 }
