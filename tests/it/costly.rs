@@ -166,7 +166,7 @@ fn one_long_symbol_named_again_and_again_counts_for_nothing() {
 
 #[test]
 fn beginnings_of_containers_that_lead_nowhere_end_the_search() {
-    const ITEMS: usize = 60_000;
+    const ITEMS: usize = 12_000;
     let bytes = forged(0, 1, |at| {
         let pad = at.next_multiple_of(8) - at;
         let mut body = vec![0; pad as usize];
