@@ -6,6 +6,7 @@ mod draft;
 mod live;
 mod lock;
 mod range;
+mod rights;
 mod room;
 mod stamp;
 
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub use std::fs::{File, TryLockError};
 
 pub use confined::{Confined, Way};
+use draft::DRAFT;
 pub use draft::{Draft, DraftDir, sweep_drafts, unnamed};
 pub use live::abandon_drafts;
 pub use lock::{touch, try_lock};
@@ -28,7 +30,7 @@ pub use stamp::Stamp;
 
 /// A file operation that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("could not {doing} {}", path.display())]
+#[error("could not {doing} {}", shown(path))]
 pub struct FsError {
     /// The verb: `open`, `write`, `rename` …
     pub doing: &'static str,
@@ -38,6 +40,13 @@ pub struct FsError {
     #[source]
     pub source: io::Error,
 }
+
+/// What is done with files that have no name; they are all the cache's.
+pub const TEMPORARY: &str = "write a temporary file in";
+
+/// How another place for what is cached is chosen.
+pub const CACHE: &str =
+    "another folder for the cache (--cache-dir DIR, or POINTCEPT_BUNDLER_CACHE_DIR)";
 
 /// Result of a file operation.
 pub type FsResult<T> = Result<T, FsError>;
@@ -67,24 +76,71 @@ impl At<()> for rustix::io::Result<()> {
 impl FsError {
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
+        self.hint_or(match self.doing {
+            TEMPORARY => CACHE,
+            _ => "another place",
+        })
+    }
+
+    /// The same where it is known how another place is chosen; `other` says it.
+    pub fn hint_or(&self, other: &str) -> Option<String> {
         match self.source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(format!(
-                "free some space on the file system of {}, or choose another place",
-                self.path.display()
+                "free some space on the file system of {}, or choose {other}",
+                place(&self.path).display()
             )),
-            io::ErrorKind::NotFound => Some(format!("check the path {}", self.path.display())),
+            io::ErrorKind::NotFound => Some(format!("check the path {}", shown(&self.path))),
+            io::ErrorKind::IsADirectory => {
+                Some(format!("{} is a folder: give a file", shown(&self.path)))
+            }
             io::ErrorKind::PermissionDenied => Some(format!(
-                "user {} may not do this: give it the rights on {}, or choose another place",
-                rustix::process::geteuid().as_raw(),
-                self.path.display()
+                "{}: give it the rights, or choose {other}",
+                rights::refused(self.doing, &self.path)
             )),
             io::ErrorKind::ReadOnlyFilesystem => Some(format!(
-                "{} is on a file system that is mounted read-only: choose another place",
-                self.path.display()
+                "{} is on a file system that is mounted read-only: choose {other}",
+                place(&self.path).display()
             )),
             _ => None,
         }
     }
+}
+
+/// The draft that a path lies in or is.
+fn draft_of(path: &Path) -> Option<&Path> {
+    let is_draft = |part: &std::ffi::OsStr| part.as_encoded_bytes().starts_with(DRAFT.as_bytes());
+    path.ancestors()
+        .find(|above| above.file_name().is_some_and(is_draft))
+}
+
+/// A path, or for what is in a draft the folder that the draft is in.
+fn place(path: &Path) -> &Path {
+    draft_of(path).map_or(path, parent)
+}
+
+/// A path for messages. What is in a draft is said to be so: the draft's own name is one that nobody has heard of.
+fn shown(path: &Path) -> String {
+    let Some(draft) = draft_of(path) else {
+        return path.display().to_string();
+    };
+    let folder = parent(draft).display();
+    if path == draft {
+        format!("a draft in {folder}")
+    } else {
+        let inside = path.strip_prefix(draft).unwrap_or(path).display();
+        format!("{inside} of a draft in {folder}")
+    }
+}
+
+/// Refuses a folder that this user cannot write in, or could not make.
+pub fn may_write_in(dir: &Path) -> FsResult<()> {
+    if rights::may_write_in(dir) {
+        return Ok(());
+    }
+    Err(io::Error::from_raw_os_error(
+        rustix::io::Errno::ACCESS.raw_os_error(),
+    ))
+    .at("write in", dir)
 }
 
 /// Opens a file for reading.

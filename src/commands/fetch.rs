@@ -216,12 +216,14 @@ impl Job {
             };
             match first {
                 Ok(_) => {}
-                Err(error) if is_last || error.is_wrong_bytes() => return Err(error.into()),
+                Err(error) if is_last || error.is_wrong_bytes() || error.is_of_this_machine() => {
+                    return Err(error.into());
+                }
                 Err(error) => {
                     let error = anyhow::Error::new(error);
                     let why = error.root_cause();
                     self.progress
-                        .note(format!("{error} ({why}), trying the next source"));
+                        .note(format!("warning: {error} ({why}), trying the next source"));
                     continue;
                 }
             }

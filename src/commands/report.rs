@@ -77,12 +77,25 @@ pub fn hint_of(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(hint)
 }
 
+/// An error that several were told.
+type SharedError = std::sync::Arc<dyn std::error::Error + Send + Sync>;
+
 /// The hint of one error, if its type has hints.
 fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     macro_rules! first_of {
         ($($type:ty),* $(,)?) => {
             None$(.or_else(|| error.downcast_ref::<$type>().and_then(<$type>::hint)))*
         };
+    }
+    // What only readers and writers of bytes passed on.
+    if let Some(inner) = error
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref)
+    {
+        return hint(inner);
+    }
+    if let Some(shared) = error.downcast_ref::<SharedError>() {
+        return hint(&**shared);
     }
     first_of!(
         crate::build::recipe::RecipeError,

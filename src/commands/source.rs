@@ -167,7 +167,11 @@ impl Search<'_> {
         };
         let revision = repository.resolve(revision, self.offline)?;
         let checkout = repository.checkout(&revision, self.cache, self.offline)?;
-        self.planned(checkout.path, Some(url.to_owned()), Some(checkout.revision))
+        self.planned(
+            checkout.path,
+            Some(repository.shown()),
+            Some(checkout.revision),
+        )
     }
 
     fn folder(&self) -> &str {
@@ -191,15 +195,7 @@ impl Search<'_> {
         repository: Option<String>,
         revision: Option<String>,
     ) -> Result<Option<Origin>, Failure> {
-        if fs::metadata(&path)?.is_none() {
-            return Err(Failure {
-                error: anyhow::anyhow!("the source {} is not there", path.display()),
-                hint: Some(
-                    "--source PATH|URL gives another: a folder, an archive, or a git address with @REVISION"
-                        .to_owned(),
-                ),
-            });
-        }
+        must_exist(&path)?;
         let tree = self.plan(&path, revision.as_deref())?.tree;
         Ok(Some(Origin {
             path,
@@ -210,6 +206,32 @@ impl Search<'_> {
             draft: None,
         }))
     }
+}
+
+/// Refuses a `--source` that cannot be one, before anything is asked of any server.
+pub fn check_asked(asked: &str, dir: &Path) -> Result<(), Failure> {
+    let Some((url, revision)) = git_address(asked) else {
+        return must_exist(&dir.join(asked));
+    };
+    let repository = Repository {
+        url,
+        program: OsStr::new("git"),
+        environment: &[],
+    };
+    Ok(repository.check(revision)?)
+}
+
+fn must_exist(path: &Path) -> Result<(), Failure> {
+    if fs::metadata(path)?.is_some() {
+        return Ok(());
+    }
+    Err(Failure {
+        error: anyhow::anyhow!("the source {} is not there", path.display()),
+        hint: Some(
+            "--source PATH|URL gives another: a folder, an archive, or a git address with @REVISION"
+                .to_owned(),
+        ),
+    })
 }
 
 /// The files of a source that is built into this program, in a folder that goes with the value.
@@ -232,10 +254,11 @@ fn mirror_name(revision: &str) -> String {
 
 /// `URL@REVISION` or `URL`, where the text is an address and no path.
 fn git_address(text: &str) -> Option<(&str, Option<&str>)> {
-    if !text.contains("://") {
-        return None;
-    }
-    let name = text.rfind('/')?;
+    let host = text.find("://")? + 3;
+    // An `@` of the host's part stands behind a user.
+    let Some(name) = text.get(host..)?.rfind('/').map(|at| host + at) else {
+        return Some((text, None));
+    };
     match text.rfind('@') {
         Some(at) if at > name => Some((text.get(..at)?, text.get(at + 1..))),
         _ => Some((text, None)),
@@ -253,6 +276,10 @@ mod tests {
         assert_eq!(
             git_address("https://u@h/a/b.git"),
             Some(("https://u@h/a/b.git", None))
+        );
+        assert_eq!(
+            git_address("https://u:pw@h"),
+            Some(("https://u:pw@h", None))
         );
         assert_eq!(
             git_address("https://u@h/a/b.git@v1"),

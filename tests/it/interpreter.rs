@@ -130,6 +130,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 fn request(archive: &Path) -> InterpreterRequest<'_> {
     InterpreterRequest {
         archive,
+        file: None,
         artifact: None,
         version: "3.12.14",
         arch: Arch::Amd64,

@@ -24,6 +24,7 @@ fn planned(arch: Arch) -> Plan {
     let archive = jar(name);
     let request = InterpreterRequest {
         archive: &archive,
+        file: None,
         artifact: None,
         version: "3.12.1",
         arch,

@@ -127,6 +127,29 @@ fn each_fault_is_named_with_its_line() {
 }
 
 #[test]
+fn a_source_with_a_password_is_refused_and_the_password_not_said() {
+    let with = |key: &str, address: &str, pin: &str| {
+        format!("{SMALL}\n[source]\nfolder = \"app\"\n{key} = \"{address}\"\n{pin}\n")
+    };
+    let (rev, sha256) = ("rev = \"v1\"", format!("sha256 = \"{}\"", "0".repeat(64)));
+    for text in [
+        with("git", "https://me:s3cret@h/x", rev),
+        with("git", "https://s3cret@h/x", rev),
+        with("git", "ssh://me:s3cret@h/x", rev),
+        with("archive", "https://me:s3cret@h/x.zip", &sha256),
+    ] {
+        let said = parse(&text).unwrap_err();
+        assert!(
+            said.contains("the address of [source] holds a user or password"),
+            "{said}"
+        );
+        assert!(!said.contains("s3cret"), "{said}");
+    }
+    parse(&with("git", "ssh://git@h/x", rev)).unwrap();
+    parse(&with("git", "https://h/x", rev)).unwrap();
+}
+
+#[test]
 fn a_gpu_list_its_toolkit_cannot_emit_is_refused() {
     let text = SMALL
         .replace("amd64-cu130", "amd64-cu128")

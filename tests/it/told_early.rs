@@ -74,6 +74,18 @@ fn what_a_command_line_lacks_is_told_with_the_way_out() {
             "--source PATH|URL gives another",
         ),
         (
+            vec!["make", "amd64-cu130", "--source", "nowhere"],
+            "nowhere is not there",
+        ),
+        (
+            with(&["--source", "https://me:s3cret@h/x@a..b"]),
+            "\"a..b\" is not a revision",
+        ),
+        (
+            with(&["--source", "https://me:s3cret@h@x"]),
+            "which revision \"HEAD\" of https://x is cannot",
+        ),
+        (
             with(&["--source", "git+https://h/x.git"]),
             "leave `git+` out",
         ),
@@ -81,6 +93,7 @@ fn what_a_command_line_lacks_is_told_with_the_way_out() {
     for (line, way) in table {
         let text = refused(dir.path(), &[&line[..], &["--cache-dir", "c"]].concat());
         assert!(text.contains(way), "{line:?}: {text}");
+        assert!(!text.contains("s3cret"), "{line:?}: {text}");
         assert!(
             text.contains("hint: ") || text.contains("For more information"),
             "{text}"

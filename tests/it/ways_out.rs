@@ -1,10 +1,13 @@
 //! Every refusal has a way out: a hint is found along the chain of each error, as `main` prints it.
 
+use std::sync::Arc;
+
 use bundler::base::archive::{ArchiveError, ContainerFault};
+use bundler::base::fs::{DraftDir, FsError, TEMPORARY};
 use bundler::base::target::Arch;
 use bundler::build::ingest::IngestError;
 use bundler::build::ingest::bytecode::BytecodeError;
-use bundler::build::ingest::interpreter::{self, InterpreterRequest};
+use bundler::build::ingest::interpreter::{self, InterpreterError, InterpreterRequest};
 use bundler::build::ingest::source::GitError;
 use bundler::build::ingest::wheel::{WheelError, WheelFault};
 use bundler::commands::report::{failure_text, hint_of};
@@ -89,27 +92,122 @@ fn an_interpreter_that_cannot_compile_is_blamed_and_no_wheel_is() {
 }
 
 #[test]
-fn an_interpreter_of_random_bytes_is_named_with_a_way_out() {
+fn an_interpreter_that_cannot_be_unpacked_gives_its_own_way_out() {
     let dir = tempfile::tempdir().unwrap();
-    for file in [
-        "cpython.tar.gz",
-        "cpython.tar",
-        "cpython.tar.zst",
-        "cpython.jar",
-    ] {
-        let archive = dir.path().join(file);
-        std::fs::write(&archive, noise(7, 5000)).unwrap();
-        let text = said(
-            interpreter::plan(&InterpreterRequest {
-                archive: &archive,
-                artifact: None,
-                version: "3.12.1",
-                arch: Arch::Amd64,
-            })
-            .unwrap_err(),
+    let archive = dir.path().join("0123abcd");
+    std::fs::write(&archive, noise(7, 5000)).unwrap();
+    let source = planned(&archive, Some("cpython.tar.gz")).unwrap_err();
+    // Each thread that wanted to compile is told the same error.
+    let shared: Arc<dyn std::error::Error + Send + Sync> = Arc::new(source);
+    let text = said(IngestError::Compiler {
+        source: BytecodeError::Prepare(Box::new(shared)),
+    });
+    assert!(text.contains("the tar archive cpython.tar.gz"), "{text}");
+    assert!(
+        text.contains("hint: correct this [[interpreter]]"),
+        "{text}"
+    );
+}
+
+fn planned(archive: &std::path::Path, file: Option<&str>) -> Result<(), InterpreterError> {
+    let request = InterpreterRequest {
+        archive,
+        file,
+        artifact: None,
+        version: "3.12.1",
+        arch: Arch::Amd64,
+    };
+    interpreter::plan(&request).map(drop)
+}
+
+#[test]
+fn an_interpreter_of_random_bytes_says_what_was_expected_and_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let with = |magic: &[u8]| [magic, &noise(7, 5000)].concat();
+    let tar = "expected a tar archive (plain, gzip or zstd), found ";
+    let table = [
+        (
+            "cpython.tar.gz",
+            with(b"\xca\xfe\xba\xbe"),
+            format!("{tar}bytes that begin with ca fe ba be"),
+        ),
+        ("cpython.tar", Vec::new(), format!("{tar}an empty file")),
+        (
+            "cpython.jar",
+            with(b"PK\x03\x04"),
+            "no end record: not a zip archive, or cut off".to_owned(),
+        ),
+        (
+            "packed.tar.gz",
+            with(b"\x1f\x8b\x08\x00"),
+            "could not unpack the archive".to_owned(),
+        ),
+    ];
+    for (file, bytes, found) in table {
+        // As a cache keeps it.
+        let archive = dir.path().join("0123abcd");
+        std::fs::write(&archive, bytes).unwrap();
+        let text = said(planned(&archive, Some(file)).unwrap_err());
+        assert!(text.contains(file) && text.contains(&found), "{text}");
+        assert!(!text.contains("0123abcd"), "{text}");
+        assert!(
+            text.contains("\nhint: correct this [[interpreter]] in the recipe"),
+            "{text}"
         );
-        assert!(text.contains(file) && text.contains("\nhint: "), "{text}");
     }
+}
+
+#[test]
+fn what_the_system_refuses_names_the_place_and_never_a_draft() {
+    use std::io::ErrorKind;
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().display().to_string();
+    let draft = DraftDir::new(dir.path()).unwrap();
+    let uid = rustix::process::geteuid().as_raw();
+    let at = |doing, path: &std::path::Path, kind: ErrorKind| {
+        said(FsError {
+            doing,
+            path: path.to_owned(),
+            source: kind.into(),
+        })
+    };
+    let text = at(TEMPORARY, dir.path(), ErrorKind::StorageFull);
+    assert!(
+        text.contains(&format!("could not write a temporary file in {folder}\n")),
+        "{text}"
+    );
+    assert!(
+        text.contains("--cache-dir DIR, or POINTCEPT_BUNDLER_CACHE_DIR"),
+        "{text}"
+    );
+    let text = at("write", &draft.path().join("a/b"), ErrorKind::StorageFull);
+    assert!(
+        text.contains(&format!("could not write a/b of a draft in {folder}\n")),
+        "{text}"
+    );
+    let text = at("make folder", draft.path(), ErrorKind::PermissionDenied);
+    assert!(
+        text.contains(&format!("could not make folder a draft in {folder}\n")),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("hint: user {uid} may not ")),
+        "{text}"
+    );
+    assert!(!text.contains(".bundler-draft"), "{text}");
+    let text = at("read", dir.path(), ErrorKind::IsADirectory);
+    assert!(
+        text.contains(&format!("{folder} is a folder: give a file")),
+        "{text}"
+    );
+    // Through a reader or writer of bytes.
+    let inner = FsError {
+        doing: TEMPORARY,
+        path: dir.path().to_owned(),
+        source: ErrorKind::StorageFull.into(),
+    };
+    let text = said(anyhow::Error::new(std::io::Error::other(inner)).context("could not read x"));
+    assert!(text.contains("--cache-dir"), "{text}");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{
-    At, FsResult, create_dir_all, list, live, metadata, open, parent, remove_dir_all, remove_file,
-    sync_dir,
+    At, FsResult, TEMPORARY, create_dir_all, list, live, metadata, open, parent, remove_dir_all,
+    remove_file, sync_dir,
 };
 
 /// A file being written beside its final name: invisible until `keep`, gone if dropped before.
@@ -19,15 +19,15 @@ pub struct Draft {
 
 /// The system's error alone: tempfile's names a path that nobody has heard of.
 fn plain(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(std::error::Error::source);
-    match inner.and_then(|e| e.downcast_ref::<io::Error>()?.raw_os_error()) {
-        Some(code) => io::Error::from_raw_os_error(code),
+    let text = error.to_string();
+    match text.split_once(" at path ") {
+        Some((said, _)) => io::Error::new(error.kind(), said),
         None => error,
     }
 }
 
 /// Prefix of the names of drafts. A draft that nobody holds locked belongs to a process that is gone.
-const DRAFT: &str = ".bundler-draft-";
+pub(super) const DRAFT: &str = ".bundler-draft-";
 
 /// Removes the drafts that killed processes left in a folder; those of running ones are locked and stay.
 pub fn sweep_drafts(dir: &Path) -> FsResult<()> {
@@ -62,7 +62,7 @@ impl Draft {
             .tempfile_in(dir)
             .map_err(plain)
             .at("write", to)?;
-        file.as_file().lock().at("lock", file.path())?;
+        file.as_file().lock().at("lock", to)?;
         Ok(Self {
             live: live::Live::new(file.path()),
             file,
@@ -128,9 +128,7 @@ pub(super) fn current_umask() -> u32 {
 
 /// A file without a name in `dir`, gone when closed.
 pub fn unnamed(dir: &Path) -> FsResult<File> {
-    tempfile::tempfile_in(dir)
-        .map_err(plain)
-        .at("write a temporary file in", dir)
+    tempfile::tempfile_in(dir).map_err(plain).at(TEMPORARY, dir)
 }
 
 /// A folder being filled, removed when dropped unless kept; locked, so that `sweep_drafts` knows it is in use.
@@ -221,6 +219,18 @@ mod tests {
         fs::create_dir(dir.path().join(format!("{DRAFT}deadfolder"))).unwrap();
         sweep_drafts(dir.path()).unwrap();
         assert_eq!(list(dir.path()).unwrap(), [to]);
+    }
+
+    #[test]
+    fn no_error_names_a_draft() {
+        let dir = tempfile::tempdir().unwrap();
+        let gone = dir.path().join("gone");
+        let error = tempfile::tempfile_in(&gone).map_err(plain).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let made = tempfile::Builder::new().prefix(DRAFT).tempdir_in(&gone);
+        let error = made.map_err(plain).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(!error.to_string().contains(DRAFT), "{error}");
     }
 
     #[test]

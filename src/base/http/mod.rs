@@ -16,4 +16,4 @@ pub use config::{HttpConfig, Proxies, Trust};
 pub use credentials::{Credentials, Secret};
 pub use error::{Cause, HttpError};
 pub use patience::Patience;
-pub use redact::{Redacted, has_secret, without_user};
+pub use redact::{Redacted, has_login, has_secret, without_user};

@@ -54,9 +54,33 @@ pub fn has_secret(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some() || url.query().is_some()
 }
 
+/// Whether the address of a repository, as it was written, holds a password, or a token in a user's place. Users of ssh
+/// are no secret.
+pub fn has_login(address: &str) -> bool {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return false;
+    };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+    !user.is_empty() && (scheme.starts_with("http") || user.contains(':'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_of_ssh_is_no_login() {
+        for (address, is_login) in [
+            ("https://h/x@v1", false),
+            ("ssh://git@h/x", false),
+            ("git@h:x", false),
+            ("https://tok@h/x", true),
+            ("ssh://me:pw@h/x", true),
+        ] {
+            assert_eq!(has_login(address), is_login, "{address}");
+        }
+    }
 
     #[test]
     fn shows_neither_user_nor_query() {

@@ -103,7 +103,8 @@ impl AssembleError {
         let Self::Collisions(all) = self;
         all.iter()
             .any(|c| matches!(c, Collision::Clash { .. } | Collision::SameName { .. }))
-            .then(|| "leave one of the two distributions out of the recipe, or pin a version that does not hold the path".to_owned())
+            .then(|| "leave one of the two out of this target (`without` of [target.ARCH-ACCEL] names packages of the recipe), \
+             or pin a version that does not hold the path".to_owned())
     }
 }
 

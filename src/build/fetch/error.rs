@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::address::AddressError;
 use crate::base::digest::Digest;
-use crate::base::fs::FsError;
+use crate::base::fs::{CACHE, FsError};
 use crate::base::http::{HttpError, Redacted};
 use crate::base::space::NoSpace;
 use crate::formats::simple_index::PageError;
@@ -160,12 +160,8 @@ impl FetchError {
             Self::File(e) => return e.hint(),
             Self::Space(e) => return Some(e.hint()),
             Self::Cache { source, .. } => {
-                let way = "choose another place with --cache-dir DIR";
-                return Some(
-                    source
-                        .hint()
-                        .map_or_else(|| way.to_owned(), |hint| format!("{hint}; {way}")),
-                );
+                let hint = source.hint_or(CACHE);
+                return Some(hint.unwrap_or_else(|| format!("choose {CACHE}")));
             }
             Self::Offline { .. } => {
                 "run once without --offline, or give a folder made by `bundler fetch --mirror DIR` with --mirror DIR"

@@ -203,7 +203,7 @@ impl Inner {
         match self.blobs.check(&order.sha256)? {
             Seen::Good { size } => return Ok((self.blobs.path(&order.sha256), size, None)),
             Seen::Bad { aside } => self.progress.note(format!(
-                "the cached copy of {} was damaged (kept as {}): fetching it once more",
+                "warning: the cached copy of {} was damaged (kept as {}): fetching it once more",
                 order.label,
                 aside.display()
             )),
@@ -214,7 +214,8 @@ impl Inner {
             if crate::base::fs::metadata(&file)?.is_some() {
                 match super::import::in_place(&file, order, &self.progress) {
                     Err(error @ FetchError::WrongBytes { .. }) if !self.config.http.offline => {
-                        self.progress.note(format!("{error}; looking elsewhere"));
+                        self.progress
+                            .note(format!("warning: {error}; looking elsewhere"));
                     }
                     other => return other.map(|(size, stamp)| (file, size, Some(stamp))),
                 }
@@ -229,8 +230,10 @@ impl Inner {
                 Ok((path, size)) => return Ok((path, size, None)),
                 Err(error) => {
                     if number + 1 < order.places.len() {
-                        self.progress
-                            .note(format!("{}: {error}; looking elsewhere", order.label));
+                        self.progress.note(format!(
+                            "warning: {}: {error}; looking elsewhere",
+                            order.label
+                        ));
                     }
                     first.get_or_insert(error);
                 }

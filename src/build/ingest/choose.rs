@@ -51,6 +51,8 @@ pub enum ChoiceError {
     None {
         /// Each source and what was said of it.
         tried: Vec<String>,
+        /// The file of a `path` source, where one was looked for.
+        path: Option<PathBuf>,
         /// What the last one said.
         #[source]
         last: Option<FetchError>,
@@ -71,6 +73,10 @@ impl ChoiceError {
                 "give `sha256.{arch}` of the interpreter in the recipe, and lock again"
             )),
             Self::Unknown { known, .. } => known.first().map(|name| format!("pass --interpreter {name}")),
+            Self::None { path: Some(path), .. } => Some(format!(
+                "put the archive at {}, or correct `path` of that [[interpreter]] in the recipe",
+                path.display()
+            )),
             Self::None { .. } => Some(
                 "pass --interpreter NAME for one that can be reached, or --index pbs=URL for a mirror of it".to_owned(),
             ),
@@ -115,7 +121,7 @@ pub fn choose(
         });
     }
     let mut tried = Vec::new();
-    let mut last = None;
+    let (mut path, mut last) = (None, None);
     for (number, candidate) in candidates.iter().enumerate() {
         let common = common(candidate);
         let input = Input::interpreter(candidate, places(candidate, folder), &common);
@@ -143,16 +149,27 @@ pub fn choose(
                 let name = candidate.source.name();
                 if !is_last {
                     progress.note(format!(
-                        "interpreter source {name} cannot be used ({}), trying the next",
+                        "warning: interpreter source {name} cannot be used ({}), trying the next",
                         root_cause(&e)
                     ));
                 }
                 tried.push(format!("{name}: {}", root_cause(&e)));
+                if candidate.source == InterpreterKind::Path {
+                    path = file_of(&places(candidate, folder));
+                }
                 last = Some(e);
             }
         }
     }
-    Err(ChoiceError::None { tried, last })
+    Err(ChoiceError::None { tried, path, last })
+}
+
+/// The first local file among places.
+fn file_of(places: &[Place]) -> Option<PathBuf> {
+    places.iter().find_map(|place| match place {
+        Place::File(file) => Some(file.clone()),
+        _ => None,
+    })
 }
 
 /// Where python-build-standalone publishes its releases, when alias `pbs` has no address.
@@ -226,6 +243,7 @@ pub fn python(
         ))?;
         let plan = interpreter::plan(&InterpreterRequest {
             archive: fetched.path(),
+            file: Some(locked.path.as_ref().unwrap_or(&locked.file)),
             artifact: Some(fetched.digest()),
             version: &locked.version,
             arch: locked.arch,

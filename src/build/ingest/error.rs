@@ -175,6 +175,9 @@ impl IngestError {
             Self::Read { .. } | Self::Size { .. } => Some(
                 "`bundler cache verify` finds files of the cache that were damaged; then run it again".into(),
             ),
+            Self::Compiler {
+                source: BytecodeError::Prepare(_),
+            } => None, // what could not prepare it has its own
             Self::Compiler { .. } => Some(
                 "choose another interpreter with --interpreter NAME, or make the bundle with --bytecode none".into(),
             ),

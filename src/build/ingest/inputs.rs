@@ -49,6 +49,8 @@ enum Kind {
     },
     Interpreter {
         version: String,
+        /// Its name for people.
+        file: String,
     },
     Source {
         folder: String,
@@ -149,6 +151,7 @@ impl Input {
             common: common.clone(),
             kind: Kind::Interpreter {
                 version: locked.version.clone(),
+                file: locked.path.as_ref().unwrap_or(&locked.file).clone(),
             },
             from: From::Order(interpreter_order(locked, places)),
         }
@@ -250,8 +253,9 @@ impl Input {
                     },
                 )?)
             }
-            Kind::Interpreter { version } => Ok(interpreter::plan(&InterpreterRequest {
+            Kind::Interpreter { version, file } => Ok(interpreter::plan(&InterpreterRequest {
                 archive: path,
+                file: Some(file),
                 artifact: Some(artifact),
                 version,
                 arch: self.common.target.arch,

@@ -97,7 +97,7 @@ fn wheel(
             reason
         };
         progress.note(format!(
-            "{} was withdrawn from index {}: {why}",
+            "warning: {} was withdrawn from index {}: {why}",
             pin.file, pin.index
         ));
     }

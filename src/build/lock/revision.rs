@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 use url::Url;
 
 use super::error::ResolveError;
-use crate::base::http::has_secret;
+use crate::base::http::has_login;
 use crate::build::fetch::address::Address;
 use crate::build::fetch::{FetchError, Fetcher};
+use crate::build::ingest::source::git::reason;
 use crate::build::recipe::Wanted;
 use crate::formats::wheel::WheelName;
 
@@ -59,7 +60,7 @@ fn ask(fetcher: &Fetcher, repository: &str, rev: &str) -> Result<String, Resolve
     {
         return Err(fault("--offline forbids to ask the repository".to_owned()));
     }
-    if Url::parse(repository).is_ok_and(|url| has_secret(&url)) {
+    if has_login(repository) {
         return Err(fault(
             "the repository's address holds a password: leave that to git's credential helper"
                 .to_owned(),
@@ -81,8 +82,11 @@ fn ask(fetcher: &Fetcher, repository: &str, rev: &str) -> Result<String, Resolve
         .map_err(|e| fault(format!("git cannot be started: {e}")))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-        return Err(fault(last.unwrap_or("git gives no reason").to_owned()));
+        let said = match reason(&said) {
+            said if said.is_empty() => "git gives no reason".to_owned(),
+            said => said,
+        };
+        return Err(fault(said));
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let found = pick(&text, rev)

@@ -8,6 +8,7 @@ use pep440_rs::Version;
 use super::error::Fault;
 use super::file::{IndexKind, IndexSpec, InterpreterKind, InterpreterSpec, RecipeFile, SourceSpec};
 use crate::base::capability::ComputeCapability;
+use crate::base::http::has_login;
 use crate::base::target::{Accelerator, Target};
 
 /// For each CUDA release: the first torch that was built for it, and the compute capabilities its compiler emits.
@@ -389,6 +390,15 @@ fn source(spec: &SourceSpec) -> Result<(), Fault> {
     }
     if spec.git.is_some() != spec.rev.is_some() {
         return fault("[source] git and rev go together");
+    }
+    if [&spec.git, &spec.archive]
+        .into_iter()
+        .flatten()
+        .any(|a| has_login(a))
+    {
+        return fault(
+            "the address of [source] holds a user or password: leave that to git's credential helper, or to netrc",
+        );
     }
     if spec.archive.is_some() != spec.sha256.is_some() {
         return fault("[source] archive and sha256 go together");

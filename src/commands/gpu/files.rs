@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use crate::base::archive::Zip;
-use crate::base::fs;
+use crate::base::fs::{self, At};
 use crate::formats::bundle_reader::BundleReader;
 use crate::formats::component::EntryKind;
 use crate::formats::segment_table::Part;
@@ -17,6 +17,9 @@ use crate::formats::self_extracting;
 const IN_MEMORY: u64 = 64 << 20;
 /// More bytes than needed to tell what a file is.
 const HEAD: usize = 4096;
+
+/// What is copied at once.
+const PIECE: u64 = 1 << 20;
 
 /// Calls `look` with the name and bytes of every file that may hold GPU code; large ones of an archive pass through the
 /// folder `scratch`.
@@ -174,8 +177,12 @@ fn one(
         return Ok(());
     }
     let mut file = fs::unnamed(scratch)?;
-    file.write_all(&bytes)?;
-    std::io::copy(input, &mut file)?;
+    let mut piece = bytes;
+    while !piece.is_empty() {
+        file.write_all(&piece).at(fs::TEMPORARY, scratch)?;
+        piece.clear();
+        input.take(PIECE).read_to_end(&mut piece)?;
+    }
     look(name, &fs::map(&file, scratch)?);
     Ok(())
 }

@@ -24,7 +24,7 @@ use crate::build::pack::PackRequest;
 use crate::build::recipe::{self, Recipe, Wanted};
 use crate::cli::{BytecodeArg, Global, MakeArgs};
 use crate::commands::lock::{May, ensure};
-use crate::commands::source::{Origin, Search};
+use crate::commands::source::{Origin, Search, check_asked};
 use crate::commands::{Failure, edge};
 use crate::formats::bundle::{BundleFacts, Cuda, CudaArch, FORMAT_VERSION, TargetRecord};
 use crate::formats::component::ComponentKind;
@@ -62,6 +62,9 @@ impl Job {
     pub fn new(args: &MakeArgs, global: &Global, progress: &Progress) -> Result<Self, Failure> {
         let out_dir = writable(args)?;
         let dir = edge::working_dir()?;
+        if let Some(asked) = &args.source {
+            check_asked(asked, &dir)?;
+        }
         let recipe = Recipe::find(&args.recipe.recipe, &dir)?;
         let wanted = recipe.wanted(args.target)?;
         let cache = edge::cache_dir(global)?;
@@ -356,6 +359,15 @@ fn writable(args: &MakeArgs) -> Result<PathBuf, Failure> {
                     .to_owned(),
             ),
         }),
-        _ => Ok(dir),
+        _ if args.dry_run => Ok(dir),
+        _ => {
+            let writable = fs::may_write_in(&dir);
+            let other = "another folder with --out-dir DIR";
+            writable.map_err(|e| Failure {
+                hint: e.hint_or(other),
+                error: e.into(),
+            })?;
+            Ok(dir)
+        }
     }
 }

@@ -101,7 +101,7 @@ fn make(job: &Job, progress: &Progress) -> Result<Made, Stop> {
             Ok(packed) => return Ok(Made { packed, audited }),
             Err(PackError::Damaged { key, name, segment }) if again => {
                 progress.note(format!(
-                    "segment {segment} of cached component {name} is damaged: it is made anew"
+                    "warning: segment {segment} of cached component {name} is damaged: it is made anew"
                 ));
                 job.engine.store.set_aside(&key)?;
                 again = false;

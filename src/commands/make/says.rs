@@ -123,17 +123,65 @@ pub fn rejected_text(refused: &Refused) -> String {
         .filter(|f| f.severity > Severity::Note)
         .map(finding_text)
         .collect();
-    let errors = refused
+    let errors: Vec<&Finding> = refused
         .audit
         .findings
         .iter()
         .filter(|f| f.severity == Severity::Error)
-        .count();
+        .collect();
+    let (noun, it, each) = match errors.len() {
+        1 => ("error", "it", "it"),
+        _ => ("errors", "them", "each"),
+    };
     let _ = writeln!(
         out,
-        "no bundle was made: the audit found {errors} {}; mend them, or waive each in the recipe: \
-         [[waiver]] code = \"…\", path = \"…\", reason = \"…\"",
-        if errors == 1 { "error" } else { "errors" }
+        "no bundle was made: the audit found {} {noun}; mend {it}, or allow {each} in the recipe",
+        errors.len()
     );
+    // Start-up hooks have a table of their own, which their hints give.
+    if let Some(first) = errors.iter().find(|f| f.code != "startup-hook") {
+        let quoted = |text: &str| toml_edit::Value::from(text).to_string();
+        let _ = writeln!(
+            out,
+            "such as:\n  [[waiver]]\n  code = {}\n  path = {}\n  reason = \"…\"",
+            quoted(&first.code),
+            quoted(&first.path)
+        );
+    }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_bundle_is_followed_by_a_waiver_that_can_be_taken() {
+        let finding = |severity| Finding {
+            severity,
+            code: "elf-needed".to_owned(),
+            path: "a \"b\"/c.pth".to_owned(),
+            message: "runs code".to_owned(),
+            hint: None,
+        };
+        for (count, noun) in [(1, "1 error; mend it,"), (2, "2 errors; mend them,")] {
+            let mut findings = vec![finding(Severity::Error); count];
+            findings.push(finding(Severity::Warning));
+            let refused = Refused {
+                schema_version: 1,
+                bundle: None,
+                audit: Report {
+                    findings,
+                    ..Report::default()
+                },
+            };
+            let text = rejected_text(&refused);
+            assert!(text.contains(noun), "{text}");
+            let at = text.find("  [[waiver]]").unwrap();
+            let waiver: toml::Table = text[at..].parse().unwrap();
+            let first = &waiver["waiver"][0];
+            assert_eq!(first["code"].as_str(), Some("elf-needed"));
+            assert_eq!(first["path"].as_str(), Some("a \"b\"/c.pth"));
+        }
+    }
 }

@@ -129,7 +129,7 @@ impl InstallError {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Room { .. } | Self::Inodes { .. } => {
-                "free some space (`bundler gc` takes away what no bundle needs), or choose another place with --root DIR"
+                "free some space (`bundler gc` takes away what no bundle needs), or choose another place (--root DIR; of `unpack`, --prefix DIR)"
             }
             Self::Noexec { .. } => "choose another place with --root DIR",
             Self::Exists { .. } => "take it away, or choose another folder with --prefix DIR",

@@ -173,7 +173,7 @@ fn sort(
         } else {
             let name = &plan.record(number).name;
             progress.note(format!(
-                "component {name} in the store is damaged and is written anew; `bundler repair` heals other bundles"
+                "warning: component {name} in the store is damaged and is written anew; `bundler repair` heals other bundles"
             ));
             missing.push(number);
         }

@@ -30,7 +30,11 @@ fn p4_a_blob_is_taken_from_the_cache_and_a_bad_one_fetched_once_more() {
         let blob = fetcher.one(&order).unwrap();
         assert_eq!(std::fs::read(blob.path()).unwrap(), body);
         assert_eq!(server.count("/"), asked);
-        assert!(notes.0.lock().unwrap()[0].contains("was damaged"));
+        let said = notes.0.lock().unwrap()[0].clone();
+        assert!(
+            said.starts_with("warning: ") && said.contains("was damaged"),
+            "{said}"
+        );
     }
     assert_blobs_are_right(dir.path());
 }

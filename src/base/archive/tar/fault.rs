@@ -73,6 +73,9 @@ impl TarError {
 /// What is wrong with a tar archive or a member.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TarFault {
+    /// The first block is no header.
+    #[error("expected a tar archive (plain, gzip or zstd), found {0}")]
+    NoTar(String),
     /// The stream ends before the end mark.
     #[error("it ends in the middle: cut off, or no tar archive")]
     Cut,

@@ -158,9 +158,14 @@ impl<'a, R: Read> Tar<'a, R> {
                 };
             };
             let header = ::tar::Header::from_byte_slice(&block);
+            let sum = check_sum(header);
+            if sum.is_err() && self.members == 0 && block.get(257..262) != Some(b"ustar".as_slice())
+            {
+                return Err(self.fault(TarFault::NoTar(beginning(&block))));
+            }
             let name = header.path_bytes().into_owned();
             let at = |fault| TarError::member(&self.archive, &name, fault);
-            check_sum(header).map_err(at)?;
+            sum.map_err(at)?;
             let stated = header.entry_size().map_err(|_| at(TarFault::Number))?;
             self.members += 1;
             if self.members > self.limits.members {
@@ -294,11 +299,15 @@ impl<'a, R: Read> Tar<'a, R> {
     }
 
     fn block(&mut self) -> Result<[u8; BLOCK], TarError> {
-        let mut block = [0; BLOCK];
-        match self.input.read_exact(&mut block) {
-            Ok(()) => Ok(block),
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Err(self.fault(TarFault::Cut)),
-            Err(e) => Err(self.io(e)),
+        let mut bytes = Vec::with_capacity(BLOCK);
+        let read = (&mut self.input).take(BLOCK as u64).read_to_end(&mut bytes);
+        read.map_err(|e| self.io(e))?;
+        match <[u8; BLOCK]>::try_from(bytes) {
+            Ok(block) => Ok(block),
+            Err(short) if short.is_empty() && self.members == 0 => {
+                Err(self.fault(TarFault::NoTar(beginning(&short))))
+            }
+            Err(_) => Err(self.fault(TarFault::Cut)),
         }
     }
 
@@ -364,11 +373,21 @@ pub fn read_all(
     limits: Limits,
     left_out: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Held>, TarError> {
-    let name = escaped(
-        path.file_name()
-            .unwrap_or(path.as_os_str())
-            .as_encoded_bytes(),
-    );
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    read_all_as(path, &name.to_string_lossy(), limits, left_out)
+}
+
+/// Like [`read_all`], with the name the archive has for people: a cache keeps it under its digest.
+///
+/// # Errors
+/// As [`read_all`].
+pub fn read_all_as(
+    path: &Path,
+    name: &str,
+    limits: Limits,
+    left_out: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Held>, TarError> {
+    let name = escaped(name.as_bytes());
     let opened = fs::open(path).and_then(|file| fs::map(&file, path));
     let map = opened.map_err(|source| TarError::File {
         archive: name.clone(),
@@ -400,6 +419,15 @@ pub fn read_all(
         });
     }
     Ok(out)
+}
+
+/// How bytes begin, for messages.
+fn beginning(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "an empty file".to_owned();
+    }
+    let first: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
+    format!("bytes that begin with {}", first.join(" "))
 }
 
 /// The checksum of a header is the sum of its bytes, with its own field taken as blanks.

@@ -233,9 +233,15 @@ fn refuses_what_programs_read_differently() {
 #[test]
 fn a_cut_damaged_or_oversized_archive_is_refused() {
     let whole = archive(&[member("f", b'0', "", &[1; 600])]);
-    for cut in 0..whole.len() {
+    for cut in 1..whole.len() {
         assert_eq!(fault(&whole[..cut]), TarFault::Cut, "{cut}");
     }
+    assert_eq!(fault(b""), TarFault::NoTar("an empty file".into()));
+    let other = [&[0xca, 0xfe, 0xba, 0xbe][..], &[0xff; 600]].concat();
+    assert_eq!(
+        fault(&other),
+        TarFault::NoTar("bytes that begin with ca fe ba be ff ff ff ff".into())
+    );
     let mut damaged = whole.clone();
     damaged[3] ^= 1;
     assert_eq!(fault(&damaged), TarFault::Checksum);

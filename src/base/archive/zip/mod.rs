@@ -141,6 +141,18 @@ impl Zip {
         Self::map(path, escaped(name.as_encoded_bytes()), left_out)
     }
 
+    /// Like [`Zip::open_without`], with the name the archive has for people.
+    ///
+    /// # Errors
+    /// As [`Zip::open`].
+    pub fn open_without_as(
+        path: &Path,
+        name: &str,
+        left_out: impl Fn(&str) -> bool,
+    ) -> Result<Self, ArchiveError> {
+        Self::map(path, escaped(name.as_bytes()), left_out)
+    }
+
     /// Like [`Zip::open`], with the name the archive has for people: a cache keeps it under its digest.
     ///
     /// # Errors

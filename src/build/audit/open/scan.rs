@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::base::digest::Hasher;
-use crate::base::fs;
+use crate::base::fs::{self, At};
 use crate::build::ingest::facts;
 use crate::formats::component::{Entry, FileFacts};
 use crate::formats::distribution::DistributionFacts;
@@ -64,7 +64,10 @@ impl Scan {
             }
             size += read as u64;
             match &mut large {
-                Some(file) => file.write_all(piece)?,
+                Some(file) => {
+                    let written = file.write_all(piece).at(fs::TEMPORARY, &self.scratch);
+                    written.map_err(io::Error::other)?;
+                }
                 None if is_kept(&self.bytes, piece, entry.size) => {
                     self.bytes.extend_from_slice(piece);
                 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use crate::base::fs::{self, At, File, FsError};
+use crate::base::fs::{self, At, File, FsError, TEMPORARY};
 use crate::build::ingest::store::Store;
 
 /// Bytes put aside.
@@ -34,7 +34,7 @@ impl Spill {
             state.0 = Some(self.store.scratch()?);
         }
         if let Some(file) = &state.0 {
-            fs::write_all_at(file, bytes, offset).at("write a temporary file in", &self.path)?;
+            fs::write_all_at(file, bytes, offset).at(TEMPORARY, &self.path)?;
         }
         state.1 += bytes.len() as u64;
         Ok(offset)

@@ -141,7 +141,7 @@ fn write(
     bytes: &[u8],
 ) -> Result<(), IngestError> {
     file.write_all(bytes)
-        .at("write a temporary file in", shared.store.root())
+        .at(fs::TEMPORARY, shared.store.root())
         .map_err(|e| file_error(work, e))
 }
 

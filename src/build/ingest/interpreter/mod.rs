@@ -34,6 +34,8 @@ const OPENSSL_DIR: &str = "interpreter-openssl-dir";
 pub struct InterpreterRequest<'a> {
     /// The archive (tar, tar.gz, tar.zst, or a jar of the Maven build), or a folder of the same shape.
     pub archive: &'a Path,
+    /// The name the archive has for people, where it lies under another: a cache keeps it under its digest.
+    pub file: Option<&'a str>,
     /// Digest of the archive, where it is one file.
     pub artifact: Option<Digest>,
     /// Full Python version, such as `3.12.14`.
@@ -94,14 +96,18 @@ impl InterpreterError {
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
+            // Only what is unpacked is written, and into the cache.
+            Self::File(e) if e.source.kind() == std::io::ErrorKind::StorageFull => {
+                e.hint_or(crate::base::fs::CACHE)
+            }
             Self::File(e) => e.hint(),
-            Self::Tar(e) => e.hint(),
-            Self::Zip(e) => e.hint(),
+            Self::Tar(TarError::File { source, .. })
+            | Self::Zip(ArchiveError::File { source, .. }) => source.hint(),
             Self::Arch { .. } | Self::Version { .. } => Some(
                 "correct `version`, `sha256` and `path` of this [[interpreter]] in the recipe".to_owned(),
             ),
-            Self::Shape { .. } => Some(
-                "give an install_only_stripped archive of python-build-standalone, a jar of the Maven build, \
+            Self::Shape { .. } | Self::Tar(_) | Self::Zip(_) => Some(
+                "correct this [[interpreter]] in the recipe: give an install_only_stripped archive of python-build-standalone, a jar of the Maven build, \
                  or a folder with bin, include and lib"
                     .to_owned(),
             ),
@@ -137,12 +143,11 @@ impl Subject<'_> {
 /// # Errors
 /// An archive that is refused, of no known shape, or not the interpreter that was asked for.
 pub fn plan(request: &InterpreterRequest<'_>) -> Result<Plan, InterpreterError> {
-    let name = request
-        .archive
-        .file_name()
-        .unwrap_or(request.archive.as_os_str());
+    let path = request.archive;
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let name = request.file.map_or(name.as_encoded_bytes(), str::as_bytes);
     let subject = Subject {
-        archive: crate::base::archive::escaped(name.as_encoded_bytes()),
+        archive: crate::base::archive::escaped(name),
         minor: shape::minor(request.version)?,
         request,
     };

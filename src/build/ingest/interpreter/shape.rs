@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::tree::{Node, Tree};
 use super::{InterpreterError, Subject};
-use crate::base::archive::tar::{Held, Kind, Limits, read_all};
+use crate::base::archive::tar::{Held, Kind, Limits, read_all_as};
 use crate::base::archive::{Zip, folder};
 use crate::base::fs;
 use crate::base::python::{NotAPythonMinor, PythonMinor};
@@ -49,7 +49,7 @@ pub(super) fn read(subject: &Subject<'_>) -> Result<Tree, InterpreterError> {
         return from_jar(path, subject);
     }
     let mut tree = Tree::default();
-    for Held { member, bytes } in read_all(path, LIMITS, &is_terminfo)? {
+    for Held { member, bytes } in read_all_as(path, &subject.archive, LIMITS, &is_terminfo)? {
         let Some(inside) = member.path.strip_prefix("python/") else {
             continue;
         };
@@ -89,7 +89,7 @@ fn from_folder(path: &Path, subject: &Subject<'_>) -> Result<Tree, InterpreterEr
 }
 
 fn from_jar(path: &Path, subject: &Subject<'_>) -> Result<Tree, InterpreterError> {
-    let zip = Zip::open_without(path, is_terminfo)?;
+    let zip = Zip::open_without_as(path, &subject.archive, is_terminfo)?;
     let classifier = match subject.request.arch {
         Arch::Amd64 => "linux-x86_64",
         Arch::Arm64 => "linux-arm64",

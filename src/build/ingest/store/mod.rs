@@ -92,7 +92,7 @@ impl StoreError {
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::File(source) | Self::Unwritable { source, .. } => source.hint(),
+            Self::File(source) | Self::Unwritable { source, .. } => source.hint_or(fs::CACHE),
             Self::Damaged { .. } => Some("run `bundler cache verify`, then the same again".into()),
             _ => None,
         }

@@ -80,7 +80,7 @@ impl Repository<'_> {
     }
 
     /// The address without credentials and query.
-    pub(super) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let plain = match self.url.split_once("://") {
             Some((scheme, rest)) => {
                 let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -161,20 +161,47 @@ impl Repository<'_> {
 
     /// The last lines git wrote, in one, without the credentials of the address.
     pub(super) fn said(&self, stderr: &[u8]) -> String {
-        let mut text = String::from_utf8_lossy(stderr).replace(self.url, &self.shown());
+        let text = String::from_utf8_lossy(stderr).replace(self.url, &self.shown());
+        let mut text = without_userinfo(&text);
         if let Some(secret) = self.secret() {
             text = text.replace(secret, "***");
         }
-        let lines: Vec<&str> = text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .collect();
-        let last = lines
-            .get(lines.len().saturating_sub(3)..)
-            .unwrap_or_default();
-        escaped(last.join("; ").as_bytes())
+        escaped(reason(&text).as_bytes())
     }
+}
+
+/// The lines of git's that say what went wrong, else its last ones, in one.
+pub fn reason(stderr: &str) -> String {
+    let lines = || stderr.lines().map(str::trim).filter(|l| !l.is_empty());
+    let mut said: Vec<&str> = lines()
+        .filter(|l| {
+            ["fatal: ", "error: ", "remote: "]
+                .iter()
+                .any(|word| l.starts_with(word))
+        })
+        .collect();
+    if said.is_empty() {
+        said = lines().collect();
+    }
+    said.get(said.len().saturating_sub(3)..)
+        .unwrap_or_default()
+        .join("; ")
+}
+
+/// A text without what stands between `//` and the last `@` before the next `/` of the addresses in it: those of
+/// submodules may have secrets of their own.
+fn without_userinfo(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let ends = |c: char| c == '/' || c.is_whitespace() || matches!(c, '\'' | '"');
+        let authority = after.get(..after.find(ends).unwrap_or(after.len()));
+        let user = authority.and_then(|a| a.rfind('@')).map_or(0, |at| at + 1);
+        rest = after.get(user..).unwrap_or_default();
+    }
+    out + rest
 }
 
 /// `ssh://-oProxyCommand=…/x` would be an option of ssh.
@@ -252,5 +279,12 @@ mod tests {
             "fatal: git: no host; p@ss ***"
         );
         assert_eq!(said("https://h/x@git", words), words);
+        assert_eq!(
+            said(
+                "https://tok:x@h/y",
+                "fatal: clone of 'https://a:b@c@h/sub' failed, 'https://tok@h' too; see https://h/@me"
+            ),
+            "fatal: clone of 'https://h/sub' failed, 'https://h' too; see https://h/@me"
+        );
     }
 }

@@ -8,6 +8,7 @@ mod error;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+pub use call::reason;
 pub use error::GitError;
 
 use super::folder_digest;
@@ -38,6 +39,15 @@ pub struct Checkout {
 }
 
 impl Repository<'_> {
+    /// Looks at the address and the revision, tag or branch without asking anybody.
+    ///
+    /// # Errors
+    /// Those that no repository could have.
+    pub fn check(&self, revision: Option<&str>) -> Result<(), GitError> {
+        self.check_address()?;
+        revision.map_or(Ok(()), check_name)
+    }
+
     /// The full revision that a tag or branch names now; the default branch's for `None`. A full revision is itself.
     ///
     /// # Errors
@@ -56,15 +66,7 @@ impl Repository<'_> {
         if is_full_revision(name) {
             return Ok(name.to_owned());
         }
-        let plain =
-            |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'/' | b'+');
-        if name.is_empty()
-            || name.starts_with('-')
-            || name.contains("..")
-            || !name.bytes().all(plain)
-        {
-            return Err(GitError::Revision(name.to_owned()));
-        }
+        check_name(name)?;
         // A tag that is an object of its own names its commit with `^{}`.
         let (tag, branch) = (format!("refs/tags/{name}"), format!("refs/heads/{name}"));
         self.look_up(name, &[&format!("{tag}^{{}}"), &tag, &branch])
@@ -214,6 +216,14 @@ impl Repository<'_> {
             source: Box::new(source),
         })
     }
+}
+
+fn check_name(name: &str) -> Result<(), GitError> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'/' | b'+');
+    if name.is_empty() || name.starts_with('-') || name.contains("..") || !name.bytes().all(plain) {
+        return Err(GitError::Revision(name.to_owned()));
+    }
+    Ok(())
 }
 
 fn is_full_revision(text: &str) -> bool {
