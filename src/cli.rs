@@ -296,7 +296,7 @@ pub struct LockArgs {
     pub uv: Option<PathBuf>,
 }
 
-/// Looks at the form alone: `uv` knows the calendar. Durations are refused: the same lock command would mean another
+/// Looks at the form alone: `uv` knows how long each month is. Durations are refused: the same lock command would mean another
 /// time tomorrow.
 fn date_or_time(text: &str) -> Result<String, String> {
     let (date, time) = text
@@ -305,7 +305,11 @@ fn date_or_time(text: &str) -> Result<String, String> {
     let parts: Vec<&str> = date.split('-').collect();
     let digits =
         |part: &str, length| part.len() == length && part.bytes().all(|b| b.is_ascii_digit());
-    let is_date = matches!(parts[..], [y, m, d] if digits(y, 4) && digits(m, 2) && digits(d, 2));
+    let to = |part: &str, most| part.parse().is_ok_and(|n: u8| (1..=most).contains(&n));
+    let is_date = matches!(
+        parts[..],
+        [y, m, d] if digits(y, 4) && digits(m, 2) && digits(d, 2) && to(m, 12) && to(d, 31)
+    );
     if is_date && time.is_none_or(|time| time.contains(':')) {
         Ok(text.to_owned())
     } else {

@@ -180,7 +180,12 @@ impl Job {
         match only {
             Some(name) if out.is_empty() => Err(Failure {
                 error: anyhow::anyhow!("the lock has no interpreter source {name:?} for {arch}"),
-                hint: Some("pass --interpreter pbs or --interpreter maven".to_owned()),
+                hint: self
+                    .lock
+                    .interpreters
+                    .iter()
+                    .find(|i| i.arch == arch)
+                    .map(|i| format!("pass --interpreter {}", i.source.name())),
             }),
             _ => Ok(out),
         }

@@ -301,7 +301,8 @@ fn text(report: &Report) -> String {
             let _ = write!(out, ": {reason}");
         }
         if let (Some(wheels), Some(download)) = (row.wheels, row.download) {
-            let _ = write!(out, " ({wheels} wheels, {})", report::size(download));
+            let noun = if wheels == 1 { "wheel" } else { "wheels" };
+            let _ = write!(out, " ({wheels} {noun}, {})", report::size(download));
         }
         out.push('\n');
         for change in &row.changes {

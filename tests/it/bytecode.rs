@@ -134,8 +134,20 @@ fn another_version_and_no_python_are_refused() {
     let mut none = Compiler::new("/bin/true".as_ref(), &version);
     assert!(matches!(
         none.compile("x.py", b""),
-        Err(BytecodeError::NotPython { .. })
+        Err(BytecodeError::NotPython { said: None, .. })
     ));
+    let dir = tempfile::tempdir().unwrap();
+    let broken = dir.path().join("python");
+    let script = "#!/bin/sh\necho a >&2\necho \"$0: lib.so: cannot open shared object file\" >&2\nexit 127\n";
+    std::fs::write(&broken, script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&broken, mode).unwrap();
+    let error = Compiler::new(&broken, &version).compile("x.py", b"");
+    let text = error.unwrap_err().to_string();
+    assert!(
+        text.ends_with("it says: lib.so: cannot open shared object file"),
+        "{text}"
+    );
     let mut nowhere = Compiler::new("/nonexistent".as_ref(), &version);
     assert!(matches!(
         nowhere.compile("x.py", b""),

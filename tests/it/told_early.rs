@@ -58,6 +58,14 @@ fn what_a_command_line_lacks_is_told_with_the_way_out() {
             "a date like 2026-01-31",
         ),
         (
+            vec!["lock", "--exclude-newer", "2026-13-01"],
+            "a date like 2026-01-31",
+        ),
+        (
+            vec!["lock", "--exclude-newer", "2026-12-32"],
+            "a date like 2026-01-31",
+        ),
+        (
             vec!["lock", "--exclude-newer", "3 days"],
             "a date like 2026-01-31",
         ),

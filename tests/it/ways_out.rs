@@ -79,6 +79,7 @@ fn an_interpreter_that_cannot_compile_is_blamed_and_no_wheel_is() {
     let text = said(IngestError::Compiler {
         source: BytecodeError::NotPython {
             program: "/opt/py/bin/python3.12".into(),
+            said: None,
         },
     });
     assert!(

@@ -66,10 +66,8 @@ fn in_the_way(
 pub(super) fn may_write_in(dir: &Path) -> bool {
     let there = dir
         .ancestors()
-        .map(|above| match above.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => above,
-        })
+        .filter(|above| !above.as_os_str().is_empty())
+        .chain([Path::new(".")])
         .find(|above| above.exists());
     there.is_none_or(|there| may(there, Right::Write) && may(there, Right::Enter))
 }

@@ -148,7 +148,7 @@ impl HttpError {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Offline { .. } => {
-                "run without --offline, or give a folder made by `bundler fetch --mirror DIR` with --mirror DIR"
+                "run without --offline; `make` also takes a folder that `bundler fetch --mirror DIR` wrote, with --mirror DIR"
             }
             Self::Connect { .. } | Self::Stalled { .. } => {
                 "check the network and HTTPS_PROXY, or give another address with --index ALIAS=URL"

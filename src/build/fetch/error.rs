@@ -164,7 +164,7 @@ impl FetchError {
                 return Some(hint.unwrap_or_else(|| format!("choose {CACHE}")));
             }
             Self::Offline { .. } => {
-                "run once without --offline, or give a folder made by `bundler fetch --mirror DIR` with --mirror DIR"
+                "run once without --offline; `make` also takes a folder that `bundler fetch --mirror DIR` wrote, with --mirror DIR"
             }
             Self::WrongBytes { .. } | Self::ListedDigest { .. } => {
                 "the file was replaced after the lock was made, or a proxy changes it; `bundler lock --upgrade-package NAME` takes the new one"

@@ -11,6 +11,29 @@ use bundler::base::progress::Progress;
 use bundler::build::fetch::{Fetcher, Place};
 
 #[test]
+fn a_place_that_is_given_up_is_a_warning_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let body = noise(3000);
+    let content = body.clone();
+    let server = FaultServer::start(move |asked| match asked.target.as_str() {
+        "/x.whl" => Reply::ok(content.clone()),
+        _ => Reply::status(404),
+    });
+    let mut order = at(&server.url("/gone.whl"), &body);
+    order.places.extend(at(&server.url("/x.whl"), &body).places);
+    let notes = Notes::default();
+    let fetcher = Fetcher::new(config(dir.path(), hasty()), Progress::new(notes.clone()));
+    fetcher.one(&order).unwrap();
+    let said = notes.0.lock().unwrap().clone();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("warning: thing 1: "), "{said:?}");
+    assert!(
+        said[0].contains("404") && said[0].ends_with("; looking elsewhere"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn p4_a_blob_is_taken_from_the_cache_and_a_bad_one_fetched_once_more() {
     let dir = tempfile::tempdir().unwrap();
     let body = noise(3000);

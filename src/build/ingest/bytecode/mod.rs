@@ -74,10 +74,12 @@ pub enum BytecodeError {
         source: io::Error,
     },
     /// It started, but is no CPython that does what it is told.
-    #[error("{} is no CPython that can compile for a bundle", program.display())]
+    #[error("{} is no CPython that can compile for a bundle{}", program.display(), said.as_ref().map(|s| format!(": it says: {s}")).unwrap_or_default())]
     NotPython {
         /// Which.
         program: PathBuf,
+        /// The last line it wrote on standard error.
+        said: Option<String>,
     },
     /// Another version than the bundle's.
     #[error("{} is Python {found}, the bundle has {expected}", program.display())]

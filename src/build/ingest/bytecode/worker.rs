@@ -1,11 +1,12 @@
 //! A Python process that compiles: kept for many files, replaced after a while (interned names are never freed), by
 //! another one when a file kills it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::BytecodeError;
+use crate::base::fs::File;
 
 const SCRIPT: &str = include_str!("compile.py");
 
@@ -14,6 +15,9 @@ const FILES: u32 = 1000;
 
 /// No answer is longer.
 const MAX_ANSWER: u32 = 1 << 30;
+
+/// It may complain of no more.
+const MAX_WORDS: u64 = 64 << 10;
 
 /// What a process said of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +47,8 @@ impl Worker {
             program: program.to_owned(),
             source,
         };
+        let mut said = words().map_err(failed)?;
+        let heard = said.try_clone().map_err(failed)?;
         let mut child = Command::new(program)
             .args(["-S", "-s", "-B", "-X", "utf8", "-W", "ignore", "-c", SCRIPT])
             .env_clear()
@@ -50,10 +56,10 @@ impl Worker {
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(heard)
             .spawn()
             .map_err(failed)?;
-        limit_memory(&child);
+        limit(&child);
         let missing = || failed(io::ErrorKind::BrokenPipe.into());
         let input = Some(child.stdin.take().ok_or_else(missing)?);
         let mut output = child.stdout.take().ok_or_else(missing)?;
@@ -66,6 +72,7 @@ impl Worker {
             let _ = child.wait();
             return Err(BytecodeError::NotPython {
                 program: program.to_owned(),
+                said: last_words(&mut said, program),
             });
         };
         Ok(Self {
@@ -109,14 +116,35 @@ impl Drop for Worker {
     }
 }
 
+/// Where a process writes what it has to complain of: memory, so that nobody has to listen.
+fn words() -> io::Result<File> {
+    use rustix::fs::{MemfdFlags, memfd_create};
+    Ok(memfd_create("words", MemfdFlags::CLOEXEC)?.into())
+}
+
+/// The last line it wrote, where it wrote any.
+fn last_words(said: &mut File, program: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    said.rewind().ok()?;
+    said.take(MAX_WORDS).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let last = lines.next_back()?;
+    // The loader begins with the program, which the error names anyway.
+    let named = format!("{}: ", program.display());
+    Some(last.strip_prefix(&named).unwrap_or(last).to_owned())
+}
+
 /// A file that takes more than this to compile does not compile.
-fn limit_memory(child: &Child) {
+fn limit(child: &Child) {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
-    let limit = Rlimit {
-        current: Some(2 << 30),
-        maximum: Some(2 << 30),
+    let at_most = |bytes| Rlimit {
+        current: Some(bytes),
+        maximum: Some(bytes),
     };
-    let _ = prlimit(Pid::from_raw(child.id().cast_signed()), Resource::As, limit);
+    let child = Pid::from_raw(child.id().cast_signed());
+    let _ = prlimit(child, Resource::As, at_most(2 << 30));
+    let _ = prlimit(child, Resource::Fsize, at_most(MAX_WORDS));
 }
 
 fn answer(output: &mut ChildStdout) -> io::Result<(u32, Vec<u8>)> {
