@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bundler::base::archive::{ArchiveError, ContainerFault};
+use bundler::base::digest::Digest;
 use bundler::base::fs::{DraftDir, FsError, TEMPORARY};
 use bundler::base::target::Arch;
 use bundler::build::ingest::IngestError;
@@ -10,6 +11,7 @@ use bundler::build::ingest::bytecode::BytecodeError;
 use bundler::build::ingest::interpreter::{self, InterpreterError, InterpreterRequest};
 use bundler::build::ingest::source::GitError;
 use bundler::build::ingest::wheel::{WheelError, WheelFault};
+use bundler::build::lock::{ResolveError, Said};
 use bundler::commands::report::{failure_text, hint_of};
 
 use crate::synthetic::noise;
@@ -26,6 +28,7 @@ fn what_ingest_refuses_has_a_way_out() {
         name: "demo".to_owned(),
         source: Box::new(WheelError {
             wheel: "demo-1-py3-none-any.whl".to_owned(),
+            sha256: Digest::of(b"demo"),
             source: Box::new(fault),
         }),
     };
@@ -37,6 +40,16 @@ fn what_ingest_refuses_has_a_way_out() {
     let table: Vec<(IngestError, &str)> = vec![
         (wheel(WheelFault::NoDistInfo), "wheelhouse"),
         (wheel(WheelFault::Archive(cut())), "get it again"),
+        (
+            IngestError::Record {
+                name: name.clone(),
+                wheel: Some(Digest::of(b"demo")),
+                path: path.clone(),
+                expected: Digest::of(b"1"),
+                found: Digest::of(b"2"),
+            },
+            "[[wheel_waiver]] sha256 = \"2a97516c354b68848cdbd8f54a226a0a55b21ed138e207ad6c5cbb9c00aa5aea\"",
+        ),
         (
             IngestError::Size {
                 name: name.clone(),
@@ -234,6 +247,50 @@ fn what_git_refuses_has_a_way_out() {
                 said: "no".to_owned(),
             },
             "git ls-remote",
+        ),
+    ];
+    for (error, way) in table {
+        let text = said(error);
+        assert!(text.contains("\nhint: ") && text.contains(way), "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_resolved_has_a_way_out() {
+    let target = "amd64-cu130".parse().unwrap();
+    let no_solution = |said: &str| ResolveError::NoSolution {
+        target,
+        source: Said(said.to_owned()),
+    };
+    let (file, alias) = ("a-1-py3-none-any.whl".to_owned(), "house".to_owned());
+    let table = [
+        (
+            no_solution("Because zz was not found in the package registry"),
+            "[[packages]] group",
+        ),
+        (
+            no_solution("Failed to download `gg==1.0`"),
+            "get the file again",
+        ),
+        (
+            no_solution("Because only aa==1.0 is available"),
+            "loosen the requirements",
+        ),
+        (
+            ResolveError::Gone {
+                file: file.clone(),
+                alias: alias.clone(),
+            },
+            "--upgrade-package",
+        ),
+        (
+            ResolveError::OtherBytes {
+                file,
+                alias,
+                listed: "1".to_owned(),
+                seen: "2".to_owned(),
+            },
+            "--index house=URL",
         ),
     ];
     for (error, way) in table {

@@ -49,6 +49,8 @@ pub enum IngestError {
     Record {
         /// Distribution.
         name: String,
+        /// Digest of the wheel.
+        wheel: Option<Digest>,
         /// Path in the bundle.
         path: String,
         /// As RECORD says.
@@ -165,9 +167,7 @@ impl IngestError {
         match self {
             Self::File { source, .. } => source.hint(),
             Self::Store(source) => source.hint(),
-            Self::Record { .. } => Some(
-                "fetch it again with `bundler cache verify` first; if it stays so, its publisher must be told".into(),
-            ),
+            Self::Record { wheel, .. } => Some(record_hint(*wheel)),
             Self::Metadata { file, .. } => Some(format!(
                 "the index describes {file} wrongly: tell who runs it, and take the file from another index or a wheelhouse"
             )),
@@ -196,4 +196,14 @@ impl IngestError {
             Self::Plan { .. } => None, // what the planner said has its own
         }
     }
+}
+
+/// What to do about a wheel whose RECORD is not true of its files.
+pub(super) fn record_hint(wheel: Option<Digest>) -> String {
+    let sha256 = wheel.map_or_else(|| "(of the wheel)".to_owned(), |d| format!("\"{d}\""));
+    format!(
+        "its publisher must mend it: pin another version, or put a wheel whose RECORD is right into a wheelhouse; \
+         if its files are right all the same, waive it in the recipe: \
+         [[wheel_waiver]] sha256 = {sha256}, code = \"record-mismatch\", reason = \"…\""
+    )
 }

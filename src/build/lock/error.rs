@@ -160,6 +160,17 @@ fn first(findings: &[Finding]) -> &str {
 #[error("{0}")]
 pub struct Said(pub String);
 
+/// The way out of what uv could not resolve, by its words.
+fn no_solution(said: &str) -> &'static str {
+    if said.contains("Failed to") {
+        "the file or address it names is at fault: get the file again, pin another version, or give another address with --index ALIAS=URL"
+    } else if said.contains("was not found") {
+        "correct the name, or list it in the [[packages]] group of the index that has it; `bundler check-wheelhouse` says what a wheelhouse lacks"
+    } else {
+        "loosen the requirements in the recipe; pins of the lock that is there move with --upgrade, and --exclude-newer hides what is newer"
+    }
+}
+
 impl ResolveError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
@@ -180,8 +191,18 @@ impl ResolveError {
                 "take the wheelhouse that was built of this revision, or pin the revision it was built of (`rev` of [source])".to_owned()
             }
             Self::Revision { .. } => "give the full revision of 40 digits as `rev` of [source]".to_owned(),
+            Self::NoSolution { source: Said(said), .. } => no_solution(said).to_owned(),
+            Self::NotListed { alias, .. } | Self::OtherBytes { alias, .. } => format!(
+                "tell who runs index {alias}, give another address of it with --index {alias}=URL, or list the package in the group of another index"
+            ),
+            Self::Gone { .. } => {
+                "`bundler lock --upgrade-package NAME` takes a version that is there".to_owned()
+            }
+            Self::Answer { .. } | Self::Pylock { .. } => {
+                "this uv may be newer than bundler knows: name another with --uv PROGRAM".to_owned()
+            }
             Self::NoUv => "install uv (`pip install uv`), or name it with --uv PROGRAM".to_owned(),
-            _ => return None,
+            Self::BadUv(_) => return None,
         })
     }
 }

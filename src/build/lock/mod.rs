@@ -35,7 +35,7 @@ use project::UvIndex;
 use resolve::{Pin, Question, Upgrade};
 use uv::Uv;
 
-pub use error::ResolveError;
+pub use error::{ResolveError, Said};
 pub use export::pylock;
 pub use file::{
     Lock, LockError, LockedInterpreter, LockedSource, LockedWheel, SCHEMA_VERSION, file_name,

@@ -109,6 +109,7 @@ impl<'a> Origin<'a> {
         match row.expected {
             Some(expected) if expected != found => Err(IngestError::Record {
                 name: self.plan.name.clone(),
+                wheel: self.plan.artifact,
                 path: row.path.clone(),
                 expected,
                 found,

@@ -1,6 +1,8 @@
 //! Why a wheel is refused: which wheel, and the reason as the source of the error.
 
 use crate::base::archive::{ArchiveError, NameFault};
+use crate::base::digest::Digest;
+use crate::build::ingest::error::record_hint;
 use crate::formats::metadata::MetadataError;
 use crate::formats::record::RecordError;
 use crate::formats::wheel::{WheelFileError, WheelNameError};
@@ -11,6 +13,8 @@ use crate::formats::wheel::{WheelFileError, WheelNameError};
 pub struct WheelError {
     /// File name, escaped.
     pub wheel: String,
+    /// Its digest.
+    pub sha256: Digest,
     /// Why.
     #[source]
     pub source: Box<WheelFault>,
@@ -20,10 +24,9 @@ impl WheelError {
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match &*self.source {
-            WheelFault::Record(_) | WheelFault::RecordMismatch(_) => Some(
-                "get a wheel whose RECORD is right, or waive it in the recipe: [[wheel_waiver]] sha256 = (of this file), code = \"record-mismatch\", reason = \"…\""
-                    .into(),
-            ),
+            WheelFault::Record(_) | WheelFault::RecordMismatch(_) => {
+                Some(record_hint(Some(self.sha256)))
+            }
             WheelFault::Incompatible { .. } => {
                 Some("run `bundler lock` again for this target".into())
             }

@@ -59,6 +59,7 @@ pub struct WheelWaiver {
 /// A wheel that does not keep the format's rules, is made for something else, or contradicts itself.
 pub fn plan(zip: Arc<Zip>, request: &WheelRequest<'_>) -> Result<Plan, WheelError> {
     plan_inner(zip, request).map_err(|source| WheelError {
+        sha256: request.sha256,
         wheel: escaped(request.file_name.as_bytes()),
         source: Box::new(source),
     })
